@@ -1,0 +1,1 @@
+"""Speech recognition: recognisers behind one interface."""

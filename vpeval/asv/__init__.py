@@ -1,0 +1,1 @@
+"""Speaker verification: encoders and scoring."""

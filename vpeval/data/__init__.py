@@ -1,0 +1,1 @@
+"""Kaldi data directories: reading, checking, mending, cutting, and trial lists."""

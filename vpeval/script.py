@@ -1,0 +1,72 @@
+"""What every command-line script shares: option parsing, messages, exit codes.
+
+The only module of the library that knows about the terminal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from vpeval.errors import InputError
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with Kaldi manners: options in full only, exit code 1, and a pointer to --help."""
+
+    def __init__(self, doc: str | None) -> None:
+        super().__init__(
+            description=doc, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the command line and leave."""
+        self.exit(1, f"{self.prog}: {message}\nTry '{self.prog} --help'.\n")
+
+
+def boolean(text: str) -> bool:
+    """The strict true|false of Kaldi options."""
+    if text not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"expected true or false, not '{text}'")
+    return text == "true"
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, not '{text}'")
+    return int(text)
+
+
+def main(function: Callable[[], int | None]) -> NoReturn:
+    """Run a script's `function`: a participant's mistake is one message and exit code 1, never a traceback."""
+    program = Path(sys.argv[0]).name
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    try:
+        code = function() or 0
+        sys.stdout.flush()
+    except InputError as error:
+        code = _fail(program, str(error))
+    except (PermissionError, FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        code = _fail(program, f"{error.filename}: {error.strerror}; check the path and its permissions")
+    except BrokenPipeError:
+        # The reader (head, less) has gone: nothing to say and nobody to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 128 + signal.SIGPIPE
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        code = _fail(program, f"{place}{error.strerror or error}; is the disk full or read-only?")
+    except KeyboardInterrupt:
+        code = 128 + signal.SIGINT
+    sys.exit(code)
+
+
+def _fail(program: str, message: str) -> int:
+    print(f"{program}: {message}", file=sys.stderr)
+    return 1

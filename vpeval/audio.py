@@ -53,7 +53,10 @@ def read_audio(entry: str) -> np.ndarray:
             raise InputError(f"sampling rate is {sound.samplerate} Hz; convert it to {RATE} Hz", name)
         if sound.channels != 1:
             raise InputError(f"has {sound.channels} channels; convert it to mono", name)
-        wave = sound.read(dtype="float32")
+        try:
+            wave = sound.read(dtype="float32")
+        except sf.LibsndfileError as error:
+            raise InputError(f"cannot be decoded to its end ({error.error_string}); make it again", name) from None
         if len(wave) < sound.frames:
             raise InputError(f"ends after {len(wave)} of {sound.frames} samples; the file is cut off", name)
     if not np.isfinite(wave).all():

@@ -21,13 +21,22 @@ class Parser(argparse.ArgumentParser):
     """argparse with Kaldi manners: options in full only, exit code 1, and a pointer to --help."""
 
     def __init__(self, doc: str | None) -> None:
-        super().__init__(
-            description=doc, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-        )
+        super().__init__(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the command line and leave."""
         self.exit(1, f"{self.prog}: {message}\nTry '{self.prog} --help'.\n")
+
+
+def batch_parser(doc: str | None) -> Parser:
+    """Options of the steps that turn data directories into directories of results."""
+    parser = Parser(doc)
+    parser.add_argument("--cmd", default="utils/run.py", help="launcher of the jobs (default: utils/run.py)")
+    parser.add_argument("--nj", type=positive, default=2, help="jobs at a time (default: 2)")
+    parser.add_argument("conf", type=Path)
+    parser.add_argument("out", metavar="out-dir", type=Path)
+    parser.add_argument("data", metavar="data-dir", type=Path, nargs="+")
+    return parser
 
 
 def boolean(text: str) -> bool:
@@ -35,6 +44,13 @@ def boolean(text: str) -> bool:
     if text not in ("true", "false"):
         raise argparse.ArgumentTypeError(f"expected true or false, not '{text}'")
     return text == "true"
+
+
+def natural(text: str) -> int:
+    """A whole number of at least 0."""
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 0, not '{text}'")
+    return int(text)
 
 
 def positive(text: str) -> int:

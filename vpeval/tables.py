@@ -56,12 +56,12 @@ def read_table(path: str | PathLike[str], value: str = "value", empty: bool = Fa
     """
     table: dict[str, str] = {}
     for number, text in read_lines(path):
-        key, _, rest = text.strip().partition(" ") if "\t" not in text else text.strip().partition("\t")
-        if not rest.strip() and not empty:
+        key, *rest = text.split(maxsplit=1)
+        if not rest and not empty:
             raise InputError(f"'{key}' has no {value}; expected <key> <{value}>", path, number)
         if key in table:
             raise InputError(f"'{key}' appears twice; keep one line", path, number)
-        table[key] = rest.strip()
+        table[key] = rest[0].rstrip() if rest else ""
     return table
 
 

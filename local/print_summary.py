@@ -1,0 +1,22 @@
+#!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
+"""Print the results of one or several runs as tables of at most 100 columns, systems side by side.
+
+Usage: local/print_summary.py <results.jsonl | results.txt> ...
+ e.g.: local/print_summary.py exp/mini/results.jsonl
+"""
+
+from vpeval import script
+from vpeval.results import summary
+from vpeval.results.load import load
+
+
+def main() -> None:
+    """Read the records, print them."""
+    parser = script.Parser(__doc__)
+    parser.add_argument("results", nargs="+")
+    args = parser.parse_args()
+    print(summary.render(load(args.results)), end="")
+
+
+if __name__ == "__main__":
+    script.main(main)

@@ -1,0 +1,42 @@
+#!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
+"""Score legal linkability and 1-EER over the number N' of enrolment speakers and L of utterances per test vector.
+
+Usage: local/score_linkability.py [options] <enroll-dir> <test-dir> <out.jsonl>
+ e.g.: local/score_linkability.py --tag system=mcadams exp/asv/mini_enrolls exp/asv/mini_trials exp/asv/link.jsonl
+
+The directories hold embedding.scp and utt2spk. Every test speaker must be enrolled; further enrolment speakers are
+distractors. The linkage probability of every speaker goes to a file beside the records (here
+exp/asv/link.speakers.tsv), which local/compare_speakers.py reads.
+"""
+
+from vpeval import script
+from vpeval.embeddings import read_embeddings
+from vpeval.legal import score_linkability
+from vpeval.records import parse_tags
+from vpeval.sizes import parse_sizes
+
+
+def main() -> None:
+    """Read two embedding directories, write records and per-speaker values."""
+    parser = script.Parser(__doc__)
+    parser.add_argument("--n-enroll", metavar="LIST", help="numbers N' of enrolment speakers (20,100,all)")
+    parser.add_argument("--n-utts", metavar="LIST", help="numbers L of utterances per test vector (1,3,30,all)")
+    parser.add_argument("--draws", type=script.natural, default=0, help="random draws; 0: exact expectation (0)")
+    parser.add_argument("--bootstrap", type=script.natural, default=1000, metavar="N", help="resamples; 0: no interval")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--tag", action="append", default=[], metavar="NAME=VALUE", help="tag of the records")
+    parser.add_argument("enroll", metavar="enroll-dir")
+    parser.add_argument("test", metavar="test-dir")
+    parser.add_argument("out", metavar="out.jsonl")
+    args = parser.parse_args()
+
+    tags = parse_tags(args.tag)
+    n_enroll = parse_sizes("--n-enroll", args.n_enroll, "20,100,all", least=2)
+    n_utts = parse_sizes("--n-utts", args.n_utts, "1,3,30,all")
+    enroll, test = read_embeddings(args.enroll), read_embeddings(args.test)
+    scores = score_linkability(enroll, test, n_enroll, n_utts, args.draws, args.bootstrap, args.seed)
+    scores.write(args.out, tags)
+
+
+if __name__ == "__main__":
+    script.main(main)

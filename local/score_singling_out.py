@@ -1,0 +1,46 @@
+#!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
+"""Score legal singling out over the number N of test speakers and L of utterances per test vector.
+
+Usage: local/score_singling_out.py [options] <enroll-dir> <test-dir> <out.jsonl>
+ e.g.: local/score_singling_out.py --tag system=mcadams exp/asv/mini_enrolls exp/asv/mini_trials exp/asv/sing.jsonl
+
+The directories hold embedding.scp and utt2spk. Every enrolment speaker must be a test speaker, with other utterances.
+The success rate of every enrolment speaker goes to a file beside the records (here exp/asv/sing.speakers.tsv).
+"""
+
+from vpeval import script
+from vpeval.embeddings import read_embeddings
+from vpeval.legal import SinglingOutOptions, score_singling_out
+from vpeval.records import parse_tags
+from vpeval.sizes import parse_sizes
+
+
+def main() -> None:
+    """Read two embedding directories, write records and per-speaker values."""
+    parser = script.Parser(__doc__)
+    parser.add_argument("--n-speakers", metavar="LIST", help="numbers N of test speakers (20,100,all)")
+    parser.add_argument("--n-utts", metavar="LIST", help="numbers L of utterances per test vector (1,3,30)")
+    parser.add_argument("--n-enroll", type=script.positive, metavar="N", help="enrolment speakers (495, or all)")
+    parser.add_argument(
+        "--enroll-utts", type=script.positive, default=30, metavar="N", help="utterances per enrolment vector (30)"
+    )
+    parser.add_argument("--draws", type=script.positive, default=5, help="random draws of test speakers (5)")
+    parser.add_argument("--bootstrap", type=script.natural, default=1000, metavar="N", help="resamples; 0: no interval")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--tag", action="append", default=[], metavar="NAME=VALUE", help="tag of the records")
+    parser.add_argument("enroll", metavar="enroll-dir")
+    parser.add_argument("test", metavar="test-dir")
+    parser.add_argument("out", metavar="out.jsonl")
+    args = parser.parse_args()
+
+    tags = parse_tags(args.tag)
+    n_speakers = parse_sizes("--n-speakers", args.n_speakers, "20,100,all", least=2)
+    n_utts = parse_sizes("--n-utts", args.n_utts, "1,3,30", has_all=False)
+    options = SinglingOutOptions(args.n_enroll or 495, args.n_enroll is not None, args.enroll_utts, args.draws)
+    enroll, test = read_embeddings(args.enroll), read_embeddings(args.test)
+    scores = score_singling_out(enroll, test, n_speakers, n_utts, options, args.bootstrap, args.seed)
+    scores.write(args.out, tags)
+
+
+if __name__ == "__main__":
+    script.main(main)

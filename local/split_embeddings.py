@@ -1,0 +1,42 @@
+#!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
+"""Pool embedding directories and split them into utterance-disjoint reference and input sets for score_srd.py.
+
+Usage: local/split_embeddings.py [options] <embedding-dir>... <reference-dir> <input-dir>
+ e.g.: local/split_embeddings.py exp/asv/libri_test_enrolls exp/asv/libri_test_trials_f exp/asv/libri_test_trials_m \\
+         exp/asv/srd_reference exp/asv/srd_input
+
+Of every speaker, --n-inputs utterances drawn at random become inputs and the rest the reference; speakers with too few
+utterances for both are left out.
+"""
+
+import logging
+from pathlib import Path
+
+from vpeval import script
+from vpeval.embeddings import pool, read_embeddings, split, write_embeddings
+from vpeval.errors import InputError
+
+
+def main() -> None:
+    """Read embedding directories, write two."""
+    parser = script.Parser(__doc__)
+    parser.add_argument("--n-inputs", type=script.positive, default=20, metavar="N", help="inputs per speaker (20)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("directories", metavar="embedding-dir", nargs="+")
+    parser.add_argument("reference", metavar="reference-dir", type=Path)
+    parser.add_argument("input", metavar="input-dir", type=Path)
+    args = parser.parse_args()
+
+    pooled = pool([read_embeddings(directory) for directory in args.directories])
+    halves = split(pooled, args.n_inputs, args.seed)
+    kept = len(pooled.speakers) - len(halves.left_out)
+    if kept < 2:
+        most = max(1, int(sorted(pooled.counts)[-2:][0]) - 1)
+        raise InputError(f"--n-inputs {args.n_inputs}: fewer than two speakers have more utterances; try {most}")
+    write_embeddings(args.reference, *pooled.rows(halves.references))
+    write_embeddings(args.input, *pooled.rows(halves.inputs))
+    logging.info("%d inputs of %d speakers; %d speakers left out", len(halves.inputs), kept, len(halves.left_out))
+
+
+if __name__ == "__main__":
+    script.main(main)

@@ -1,0 +1,34 @@
+#!/usr/bin/env -S bash -c '. "${0%/*}/../../path.sh" && exec python3 "$0" "$@"'
+"""One job of steps/extract_embeddings.sh: a speaker vector for every utterance of its splits.
+
+Usage: steps/jobs/embed.py <conf> <job> <work-dir> ...
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from vpeval import batch, script
+from vpeval.asv.encoders import load_encoder
+from vpeval.audio import read_audio
+from vpeval.errors import InputError
+from vpeval.files import atomic_path
+
+
+def main() -> None:
+    """Embed utterance by utterance."""
+    conf, job, *works = sys.argv[1:]
+    parts = batch.job_parts("parts", ".npy", job, works)
+    encoder = load_encoder(Path(conf))
+    for done, part in enumerate(parts, start=1):
+        vector = encoder.embed(read_audio(part.wav))
+        if not np.isfinite(vector).all() or not vector.any():
+            raise InputError(f"the encoder gave no usable vector for utterance {part.utt}; listen to it", part.wav)
+        with atomic_path(part.file) as temporary, open(temporary, "wb") as file:
+            np.save(file, vector)
+        batch.report(done, len(parts))
+
+
+if __name__ == "__main__":
+    script.main(main)

@@ -1,0 +1,83 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DEV = """\
+ASV-toy_dev_enrolls-toy_dev_trials_f
+  EER: 18%
+  Cllr (min/act): 0.304/42.857
+  ROCCH-EER: 17.600%
+ASR-toy_dev_asr
+  %WER 4.00 [ 1 / 25, 0 ins, 0 del, 1 sub ]
+"""
+SIX = ["ASR_combined", "ASR_dev", "ASR_test", "ASV_combined", "ASV_dev", "ASV_test"]
+
+
+@pytest.fixture
+def convert(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/results.txt").write_text(DEV + DEV.replace("_dev", "_test"))
+    (tmp_path / "run/dev_only.txt").write_text(DEV)
+
+    def run(*arguments):
+        return subprocess.run(
+            [sys.executable, ROOT / "local/results_to_latex.py", *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+        )
+
+    return run
+
+
+def test_six_tables_are_put_beside_a_file_in_any_directory(convert, tmp_path):
+    assert convert("run/results.txt").returncode == 0
+    assert sorted(p.name for p in (tmp_path / "run/latex").iterdir()) == [f"results.{name}.tex" for name in SIX]
+
+
+def test_style_and_directory_can_be_chosen(convert, tmp_path):
+    assert convert("--style", "vpc2020", "--out-dir", "tables", str(tmp_path / "run/results.txt")).returncode == 0
+    assert (
+        "1 & toy\\_dev & o & o & f & 18.000 & 0.304 & 42.857\\\\ \\hline\n"
+        in (tmp_path / "tables/results.ASV_dev.tex").read_text()
+    )
+
+
+def test_a_file_with_development_data_alone_leaves_tables_out_and_says_so(convert, tmp_path):
+    done = convert("run/dev_only.txt")
+    assert done.returncode == 0
+    assert done.stderr == "no data for ASV_test, ASV_combined, ASR_test, ASR_combined: left out\n"
+    assert sorted(p.name for p in (tmp_path / "run/latex").iterdir()) == [
+        "dev_only.ASR_dev.tex",
+        "dev_only.ASV_dev.tex",
+    ]
+
+
+def test_several_files_share_their_tables(convert, tmp_path):
+    other = tmp_path / "other/results.txt"
+    other.parent.mkdir()
+    other.write_text(DEV + DEV.replace("_asr", "_asr_anon").replace("trials_f", "trials_f_anon"))
+    assert convert("--out-dir", "tables", "run/results.txt", "other/results.txt").returncode == 0
+    assert (tmp_path / "tables/comparison.ASV_dev.tex").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "bad.txt:1: is empty;"),
+        ("ASV-toy_dev_enrolls-toy_dev_trials_f\n  EER: 18%\n", "bad.txt:2: block"),
+        ("<html>\n", "bad.txt:1: is no line of a VPC 2020 results file"),
+    ],
+)
+def test_a_bad_file_is_one_message_and_no_table(convert, tmp_path, text, message):
+    (tmp_path / "bad.txt").write_text(text)
+    done = convert("bad.txt")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"results_to_latex.py: {message}")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "latex").exists()

@@ -1,0 +1,91 @@
+import pytest
+from embedding_dirs import failure, records, run, speakers, write
+
+SCRIPT = "score_linkability.py"
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    write(tmp_path / "enroll", speakers(25, 6, 1.5, seed=1))
+    write(tmp_path / "test", dict(list(speakers(25, 4, 1.5, seed=2).items())[:18]))
+    return tmp_path
+
+
+def test_every_n_and_l_of_the_default_lists_that_fits_has_its_records(corpus):
+    done = run(SCRIPT, "--tag", "system=toy", "enroll", "test", "out/link.jsonl", cwd=corpus)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "L = 30" in done.stderr
+    rows = records(corpus / "out/link.jsonl")
+    found = [(row["metric"], row["params"]["N"], row["params"]["L"]) for row in rows]
+    assert sorted(found, key=str) == sorted(
+        [
+            (metric, n, n_utts)
+            for metric in ("linkability", "one_minus_eer")
+            for n in (20, 25)
+            for n_utts in (1, 3, "all")
+        ],
+        key=str,
+    )
+    for row in rows:
+        assert row["system"] == "toy"
+        assert row["lower"] <= row["value"] <= row["upper"]
+        assert row["params"]["chance"] == (1 / row["params"]["N"] if row["metric"] == "linkability" else 0.5)
+        assert row["params"]["per_speaker"] == "link.speakers.tsv"
+        assert row["counts"] == {"test_speakers": 18, "left_out": 0, "enroll_speakers": 25}
+
+
+def test_the_record_is_the_mean_of_the_per_speaker_file(corpus):
+    run(SCRIPT, "--n-enroll", "20", "--n-utts", "3", "enroll", "test", "link.jsonl", cwd=corpus)
+    header, *lines = (corpus / "link.speakers.tsv").read_text().splitlines()
+    assert header.split("\t") == ["metric", "speaker", "N", "L", "value"]
+    assert [line.split("\t")[:4] for line in lines] == [["linkability", f"s{k:02d}", "20", "3"] for k in range(18)]
+    values = [float(line.split("\t")[4]) for line in lines]
+    assert records(corpus / "link.jsonl")[0]["value"] == pytest.approx(sum(values) / 18)
+
+
+def test_two_runs_with_the_same_seed_are_equal_to_the_byte(corpus):
+    for name in ("a", "b"):
+        run(
+            SCRIPT,
+            "--draws",
+            "3",
+            "--bootstrap",
+            "50",
+            "--seed",
+            "7",
+            "enroll",
+            "test",
+            f"{name}/link.jsonl",
+            cwd=corpus,
+        )
+    for file in ("link.jsonl", "link.speakers.tsv"):
+        assert (corpus / "a" / file).read_bytes() == (corpus / "b" / file).read_bytes()
+    assert records(corpus / "a/link.jsonl")[0]["params"]["estimator"] == "drawn"
+
+
+def test_speakers_with_too_few_utterances_are_left_out_and_counted(corpus):
+    short = speakers(25, 4, 1.5, seed=2)
+    short["s00"] = short["s00"][:2]
+    write(corpus / "short", short)
+    run(SCRIPT, "--n-utts", "2,3", "--n-enroll", "all", "--bootstrap", "0", "enroll", "short", "o.jsonl", cwd=corpus)
+    rows = [row for row in records(corpus / "o.jsonl") if row["metric"] == "linkability"]
+    assert [(row["params"]["L"], row["counts"]["left_out"], row["lower"]) for row in rows] == [
+        (2, 0, None),
+        (3, 1, None),
+    ]
+
+
+def test_mistakes_are_one_line_and_leave_nothing_behind(corpus):
+    def fails(*arguments, parts):
+        message = failure(SCRIPT, *arguments, "o.jsonl", cwd=corpus)
+        assert all(part in message for part in parts), message
+        assert not list(corpus.glob("o.*"))
+
+    fails("--n-enroll", "26", "enroll", "test", parts=["--n-enroll 26", "25 enrolment speakers"])
+    fails("--n-utts", "5", "enroll", "test", parts=["L = 5", "--n-utts"])
+    fails("--n-utts", "x", "enroll", "test", parts=["--n-utts x"])
+    fails("--tag", "colour=red", "enroll", "test", parts=["--tag"])
+    fails("enroll", "nowhere", parts=["nowhere", "no such"])
+    fails("test", "enroll", parts=["enroll/utt2spk:109", "s18"])
+    write(corpus / "wide", speakers(3, 4, 1, seed=3, dimension=17))
+    fails("enroll", "wide", parts=["wide/embedding.scp", "dimension"])

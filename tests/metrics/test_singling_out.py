@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+
+from vpeval.metrics import singling_out as module
+from vpeval.metrics.singling_out import singling_out
+
+
+def brute_force(x, folds, counts, names):
+    """Share of the folds in which one test vector alone is above the threshold, by loops and sorting."""
+    unit = [[v / np.linalg.norm(v) for v in folds[: counts[s], s].astype(float)] for s in names]
+    scores = [[float(v @ x) / np.linalg.norm(x) for v in vectors] for vectors in unit]
+    n_folds = max(len(row) for row in scores)
+    q = int(sum(len(row) - 1 for row in scores) / len(scores))
+    wins = 0
+    for fold in range(n_folds):
+        tests, calibration = [], []
+        for row in scores:
+            tests.append(row[fold % len(row)])
+            calibration += [score for k, score in enumerate(row) if k != fold % len(row)]
+        calibration.sort(reverse=True)
+        threshold = (calibration[q - 1] + calibration[q]) / 2
+        wins += sum(score > threshold + 1e-12 for score in tests) == 1
+    return wins / n_folds
+
+
+def make(rng, n, counts, noise=1.0, dimension=6):
+    centres = rng.standard_normal((n, dimension))
+    folds = np.zeros((max(counts), n, dimension), np.float32)
+    for s, count in enumerate(counts):
+        folds[:count, s] = centres[s] + noise * rng.standard_normal((count, dimension))
+    return centres.astype(np.float32), folds, np.array(counts)
+
+
+@pytest.mark.parametrize("counts", [[10] * 25, [4] * 25, [2] * 25, [2, 3, 5, 7, 10] * 5])
+@pytest.mark.parametrize("keep", [3, 64])
+def test_all_speakers_agree_with_a_plain_loop(counts, keep, monkeypatch):
+    monkeypatch.setattr(module, "_KEEP", keep)
+    monkeypatch.setattr(module, "_GROUP", 2)
+    monkeypatch.setattr(module, "_BLOCK", 700)
+    centres, folds, counts = make(np.random.default_rng(1), 25, counts)
+    found = singling_out(centres, np.arange(25), folds, counts, [25])
+    expected = [brute_force(x.astype(float), folds, counts, range(25)) for x in centres]
+    assert found.per_speaker[0].tolist() == expected
+
+
+def test_drawn_speakers_agree_with_a_plain_loop(monkeypatch):
+    seen = []
+    draw = module._order
+
+    def spy(*arguments):
+        seen.append(draw(*arguments))
+        return seen[-1]
+
+    monkeypatch.setattr(module, "_order", spy)
+    rng = np.random.default_rng(2)
+    centres, folds, counts = make(rng, 30, rng.integers(2, 11, 30).tolist())
+    owner = np.array([3, 17, 29])
+    found = singling_out(centres[owner], owner, folds, counts, [2, 8, 30], seed=5)
+    assert [order[0] for order in seen] == owner.tolist()
+    for row, n in zip(found.per_speaker, [2, 8, 30], strict=True):
+        names = [order[:n] for order in seen]
+        expected = [
+            brute_force(centres[e].astype(float), folds, counts, who) for e, who in zip(owner, names, strict=True)
+        ]
+        assert row.tolist() == expected
+
+
+def test_the_threshold_lies_between_the_ninth_and_tenth_calibration_score():
+    # Along x, speaker i scores i-th highest; 1 - 1e-3·i stands for the angle.
+    n = 12
+    counts = np.full(n, 10)
+    cosine = np.array([[1 - 1e-3 * (k * n + s + 1) for s in range(n)] for k in range(10)])
+    folds = np.stack([cosine, np.sqrt(1 - cosine**2)], axis=-1).astype(np.float32)
+    x = np.array([[1, 0]], np.float32)
+    # Fold 0: the twelve highest scores are the test vectors, so all are above the threshold. Other folds: none is.
+    assert singling_out(x, np.array([0]), folds, counts, [n]).per_speaker.tolist() == [[0]]
+    # One test vector changes places with a lower one, in fold 1 it alone is above the threshold.
+    folds[[1, 9], 4] = folds[[9, 1], 4]
+    folds[[0, 1], 3] = folds[[1, 0], 3]
+    expected = brute_force(np.array([1.0, 0]), folds, counts, range(n))
+    assert expected == 0.1
+    assert singling_out(x, np.array([0]), folds, counts, [n]).per_speaker.tolist() == [[expected]]
+
+
+def test_nobody_is_singled_out_where_all_vectors_are_equal():
+    folds = np.tile(np.random.default_rng(3).standard_normal(192).astype(np.float32), (10, 30, 1))
+    found = singling_out(folds[0, :4], np.arange(4), folds, np.full(30, 10), [20, 30])
+    assert found.values.tolist() == [0, 0]
+
+
+def test_the_chance_level_is_that_of_the_protocol_and_not_one_over_e():
+    assert module._chance(20, 180) == pytest.approx(0.3577, abs=5e-5)
+    assert module._chance(22024, 9 * 22024) == pytest.approx(0.9**10, abs=1e-4)
+    assert module._chance(10**7, 10**7) == pytest.approx(0.25, abs=1e-6)  # (M/(M+1))^(M+1) for K = 2
+
+
+def test_exchangeable_scores_measure_the_chance_level():
+    rng = np.random.default_rng(7)
+    folds = rng.standard_normal((10, 20, 8)).astype(np.float32)
+    found = singling_out(
+        rng.standard_normal((600, 8)).astype(np.float32), np.zeros(600, int), folds, np.full(20, 10), [20]
+    )
+    assert found.chance[0] == pytest.approx(0.3577, abs=5e-5)
+    # The vectors are shared by all attacks, so the tolerance is wider than 6000 independent folds would need.
+    assert found.values[0] == pytest.approx(found.chance[0], abs=0.03)
+
+
+def test_separable_speakers_are_singled_out():
+    eye = np.eye(30, dtype=np.float32)
+    found = singling_out(eye, np.arange(30), np.tile(eye, (10, 1, 1)) + np.float32(0.01), np.full(30, 10), [20, 30])
+    # The nine calibration vectors of the speaker fill the places above the threshold; the test vector stands out, too.
+    assert found.values.tolist() == [1, 1]
+
+
+def test_the_seed_and_the_draw_decide_who_is_drawn():
+    rng = np.random.default_rng(8)
+    centres, folds, counts = make(rng, 40, [3] * 40, noise=3)
+    arguments = (centres, np.arange(40), folds, counts, [5, 10])
+    first = singling_out(*arguments, seed=1)
+    assert np.array_equal(first.per_speaker, singling_out(*arguments, seed=1).per_speaker)
+    assert not np.array_equal(first.per_speaker, singling_out(*arguments, seed=1, draw=1).per_speaker)
+    assert not np.array_equal(first.per_speaker, singling_out(*arguments, seed=2).per_speaker)
+
+
+def test_a_single_vector_of_a_speaker_is_an_error():
+    with pytest.raises(ValueError, match="two vectors"):
+        singling_out(np.ones((1, 2), np.float32), np.array([0]), np.ones((2, 2, 2), np.float32), np.array([2, 1]), [2])

@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.stats import betabinom
+
+from vpeval.metrics.betabinomial import beta_binomial, fit_beta_binomial
+from vpeval.metrics.linkability import linkability
+from vpeval.metrics.ranks import Rivals, count_rivals
+from vpeval.metrics.srd import disclosure, floor, intervals, rank_histograms
+
+histograms = st.lists(st.integers(0, 50), min_size=2, max_size=30).filter(any).map(lambda h: np.array([h], float))
+
+
+def first_rank(count, n_inputs=800, n=40):
+    """A histogram with `count` inputs at rank 1 and the rest spread evenly."""
+    return np.array([[count] + [(n_inputs - count) / (n - 1)] * (n - 1)])
+
+
+@pytest.mark.parametrize(
+    ("count", "idr", "bits"),
+    [
+        (453, 0.56625, 4.50),
+        (102, 0.1275, 2.35),
+        (99, 0.12375, 2.30),
+        (61, 0.07625, 1.60),
+        (37, 0.04625, 0.88),
+        (555, 0.69375, 4.79),
+    ],
+)
+def test_the_counts_of_the_paper_give_its_bits(count, idr, bits):
+    for estimator in ("empirical", "beta-binomial"):
+        found = disclosure(first_rank(count), estimator)
+        assert found.idr[0] == pytest.approx(idr, abs=1e-9)
+    assert np.floor(disclosure(first_rank(count)).max_d[0] * 100) / 100 == bits
+
+
+def test_no_disclosure_is_zero_bits_and_full_disclosure_is_log2_n():
+    found = disclosure(np.array([[5.0] * 40, [200] + [0] * 39]))
+    assert found.max_d == pytest.approx([0, np.log2(40)])
+    assert found.mean_d == pytest.approx([0, np.log2(40)])
+    assert found.rank_spread.tolist() == [0, 1 / 40]
+
+
+def test_a_share_of_exactly_one_over_n_is_not_above_chance():
+    assert disclosure(np.array([[3.0, 1, 2, 2, 2]])).rank_spread.tolist() == [0.2]
+
+
+@given(histograms)
+def test_the_mean_lies_between_zero_and_the_maximum(h):
+    for estimator in ("empirical", "beta-binomial"):
+        found = disclosure(h, estimator)
+        assert -1e-9 <= found.mean_d[0] <= found.max_d[0] + 1e-9
+        assert found.max_d[0] <= np.log2(h.shape[1]) + 1e-9
+
+
+@given(histograms.filter(lambda h: h[0, 0] > 0))
+def test_the_fit_is_a_distribution_whose_first_rank_is_the_observed_one(h):
+    gamma = beta_binomial(h.shape[1], *fit_beta_binomial(h))[0]
+    assert gamma.sum() == pytest.approx(1, abs=1e-6)
+    assert gamma[0] == pytest.approx(h[0, 0] / h.sum(), abs=1e-7)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1, 1), (0.5, 3), (0.2, 8), (0.9, 1.1), (5, 50), (0.3, 0.3)])
+def test_the_fit_recovers_the_parameters_of_a_beta_binomial(alpha, beta):
+    expected = 1e5 * betabinom.pmf(np.arange(40), 39, alpha, beta)
+    found = fit_beta_binomial(expected[None])
+    assert (found[0][0], found[1][0]) == pytest.approx((alpha, beta), rel=1e-4)
+    assert beta_binomial(40, *found)[0] == pytest.approx(expected / 1e5, abs=1e-6)
+
+
+def test_no_other_parameters_that_meet_the_constraint_are_more_likely():
+    h = np.bincount(np.random.default_rng(1).geometric(0.15, 800).clip(max=40) - 1, minlength=40).astype(float)
+    alpha, beta = (float(p[0]) for p in fit_beta_binomial(h[None]))
+
+    def loss(log_parameters):
+        return -h @ betabinom.logpmf(np.arange(40), 39, *np.exp(log_parameters))
+
+    def constraint(log_parameters):
+        return betabinom.logpmf(0, 39, *np.exp(log_parameters)) - np.log(h[0] / h.sum())
+
+    second = minimize(
+        loss, [0, 1], method="SLSQP", constraints={"type": "eq", "fun": constraint}, options={"ftol": 1e-12}
+    )
+    assert (np.log(alpha), np.log(beta)) == pytest.approx(second.x, abs=1e-3)
+
+
+def test_a_first_rank_that_never_occurred_counts_half():
+    found = disclosure(np.array([[0, 1, 2, 3, 4.0]]), "beta-binomial")
+    assert found.idr[0] == pytest.approx(0.05)
+
+
+def test_a_perfect_anonymiser_measures_the_floor():
+    null = floor(800, 40)
+    assert null.mean_d.mean() == pytest.approx(0.036, abs=0.001)
+    assert null.max_d.mean() == pytest.approx(0.60, abs=0.015)
+    assert floor(800, 40, "beta-binomial", runs=50).mean_d.mean() < 0.01
+
+
+def test_ties_are_spread_over_their_block_or_counted_as_failures():
+    rivals = Rivals(np.array([0, 1, 0]), np.array([0, 1, 3]))
+    owner = np.array([0, 0, 1])
+    mid = rank_histograms(rivals, owner, 2, 4)
+    assert mid.tolist() == [[1, 0.5, 0.5, 0], [0.25] * 4]
+    assert rank_histograms(rivals, owner, 2, 4, "strict").tolist() == [[1, 0, 1, 0], [0, 0, 0, 1]]
+
+
+def test_the_identification_rate_is_linkability_among_all_references():
+    rng = np.random.default_rng(2)
+    references = rng.standard_normal((40, 10)).astype(np.float32)
+    owner = rng.integers(40, size=300)
+    inputs = (references[owner] + rng.standard_normal((300, 10))).astype(np.float32)
+    rivals = count_rivals(references, inputs, owner)
+    histogram = rank_histograms(rivals, owner, 40, 40, "strict").sum(axis=0, keepdims=True)
+    assert disclosure(histogram).idr[0] == pytest.approx(linkability(rivals, 40, [40]).values[0], abs=1e-15)
+
+
+def test_intervals_keep_the_inputs_of_a_speaker_together():
+    # Ten speakers, each always or never at rank 1: the share of the resamples is that of the speakers, not of the inputs.
+    per_speaker = np.zeros((10, 4))
+    per_speaker[:5, 0] = per_speaker[5:, 3] = 100
+    found = intervals(per_speaker, resamples=2000)["idr"]
+    assert (found.lower, found.upper) == (0.2, 0.8)
+    assert found == intervals(per_speaker, resamples=2000)["idr"]

@@ -1,0 +1,143 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vpeval.metrics import verification as module
+from vpeval.metrics.bootstrap import multiplicities, percentile_interval
+from vpeval.metrics.scores import pool
+from vpeval.metrics.verification import ScoredTrials, paired_difference, verification
+from vpeval.seeds import generator
+
+NAMES = [
+    "eer_kaldi",
+    "eer_threshold",
+    "eer_rocch",
+    "cllr",
+    "min_cllr",
+    "zebra_population",
+    "zebra_individual",
+    "dsys",
+    "min_dcf",
+    "min_dcf",
+]
+
+
+def cross_product(seed=0, enrolled=4, speakers=6, utts=5, shift=1.5):
+    """Every enrolled speaker against every utterance, as in the challenges."""
+    rng = np.random.default_rng(seed)
+    enroll, utt = np.divmod(np.arange(enrolled * speakers * utts), speakers * utts)
+    speaker = utt // utts
+    is_target = enroll == speaker
+    return ScoredTrials(rng.normal(size=len(enroll)) + shift * is_target, is_target, enroll, speaker)
+
+
+def repeated(trials, drawn):
+    """The scores of a resample with every trial written out as often as it counts."""
+    targets, nontargets = [], []
+    for score, is_target, e, u in zip(trials.score, trials.is_target, trials.enroll, trials.speaker, strict=True):
+        if is_target:
+            targets += [score] * drawn[e]
+        else:
+            nontargets += [score] * (drawn[e] * drawn[u])
+    return pool(targets, nontargets)
+
+
+def test_records_name_every_metric_and_what_it_rests_on():
+    records = verification(cross_product(), resamples=20)
+    assert [record.metric for record in records] == [*NAMES, "dsys_null"]
+    assert [record.params["p"] for record in records if record.metric == "min_dcf"] == [0.01, 0.001]
+    assert all(record.counts == {"targets": 20, "nontargets": 100, "speakers": 6} for record in records)
+    assert all("estimator" in record.params for record in records)
+    assert all(record.lower <= record.upper for record in records)
+    assert records[6].params["tag"] in "ABC"
+
+
+def test_bengio_mariethoz_stands_beside_the_bootstrap_of_each_eer():
+    for record in verification(cross_product(), resamples=20)[:3]:
+        lower, upper = record.params["bengio_mariethoz"]
+        assert lower < record.value < upper
+        assert (lower, upper) != (record.lower, record.upper)
+
+
+@settings(max_examples=10, deadline=None, derandomize=True)
+@given(st.integers(0, 1000), st.sampled_from([1, 8]))
+def test_a_weighted_resample_equals_literally_duplicated_trials(seed, digits):
+    trials = cross_product(seed)
+    trials = replace(trials, score=trials.score.round(digits))
+    samples, redrawn = module._resample(trials, 5, seed)
+    drawn = multiplicities(trials.n_speakers, 1, generator(seed, "verification"))[0]
+    if redrawn == 0:
+        assert samples[0].tolist() == module._values(repeated(trials, drawn))
+
+
+def test_intervals_are_those_of_a_literal_bootstrap():
+    trials = cross_product()
+    rng = generator(3, "verification")
+    literal = [module._values(repeated(trials, multiplicities(6, 1, rng)[0])) for _ in range(40)]
+    for record, column in zip(verification(trials, 40, seed=3), np.array(literal).T, strict=False):
+        interval = percentile_interval(column)
+        assert (record.lower, record.upper) == (interval.lower, interval.upper)
+
+
+def test_resamples_without_both_classes_are_drawn_again_and_counted():
+    # One target speaker of three: a draw misses it with probability 8/27, and needs a second speaker besides.
+    trials = ScoredTrials(
+        np.array([2.0, 0.0, 1.0]), np.array([True, False, False]), np.array([0, 0, 0]), np.array([0, 1, 2])
+    )
+    records = verification(trials, 50)
+    assert 10 < records[0].params["redrawn"] < 60
+
+
+def test_the_same_seed_gives_the_same_records_and_another_seed_others():
+    trials = cross_product()
+    assert verification(trials, 30, seed=1) == verification(trials, 30, seed=1)
+    assert verification(trials, 30, seed=1)[3].lower != verification(trials, 30, seed=2)[3].lower
+
+
+def test_the_order_of_the_trials_does_not_matter():
+    trials = cross_product()
+    order = np.random.default_rng(5).permutation(len(trials.score))
+    moved = ScoredTrials(*(column[order] for column in (trials.score, trials.is_target, trials.enroll, trials.speaker)))
+    assert verification(moved, 20) == verification(trials, 20)
+
+
+def test_no_resamples_give_values_without_intervals():
+    records = verification(cross_product(), resamples=0)
+    assert all(record.lower is None and record.upper is None for record in records if record.metric != "dsys_null")
+    assert all("interval" not in record.params for record in records)
+
+
+def test_a_system_does_not_differ_from_itself():
+    trials = cross_product()
+    for record in paired_difference(trials, trials.score, 30):
+        assert (record.value, record.lower, record.upper, record.params["p_value"]) == (0, 0, 0, 1)
+
+
+def test_differences_are_those_of_the_values_and_change_sign_when_swapped():
+    trials = cross_product(speakers=8, enrolled=8)
+    other = cross_product(seed=1, speakers=8, enrolled=8, shift=0.2)
+    forth = paired_difference(trials, other.score, 50)
+    back = paired_difference(other, trials.score, 50)
+    own, theirs = verification(trials, 0), verification(other, 0)
+    assert [record.metric for record in forth] == [f"{name}_difference" for name in NAMES]
+    for record, mirrored, a, b in zip(forth, back, own, theirs, strict=False):
+        assert record.value == a.value - b.value
+        assert (mirrored.value, mirrored.lower, mirrored.upper) == (-record.value, -record.upper, -record.lower)
+        assert mirrored.params["p_value"] == record.params["p_value"]
+
+
+def test_a_clear_difference_has_a_small_p_value():
+    trials = cross_product(speakers=8, enrolled=8, shift=4)
+    eer = paired_difference(trials, cross_product(seed=1, speakers=8, enrolled=8, shift=0).score, 200)[2]
+    assert eer.upper < 0
+    assert eer.params["p_value"] == pytest.approx(2 / 201)
+
+
+def test_differences_without_resamples_have_no_interval():
+    trials = cross_product()
+    record = paired_difference(trials, trials.score + 1, 0)[0]
+    assert (record.lower, record.upper) == (None, None)
+    assert "p_value" not in record.params

@@ -1,0 +1,160 @@
+import random
+
+import jiwer
+import kaldialign
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vpeval.errors import InputError
+from vpeval.metrics.wer import ErrorCounts, count_errors, score_texts, speaker_interval, sum_by_speaker
+from vpeval.text import NORMALIZERS, vpc2020, vpc2024, vpc2026
+
+words = st.lists(st.sampled_from("abc"), max_size=14)
+reproducible = settings(derandomize=True)
+pairs = st.lists(st.tuples(words, words), min_size=1, max_size=6)
+
+
+def kaldi(ref, hyp):
+    counts = kaldialign.edit_distance(ref, hyp)
+    return [counts["ins"], counts["del"], counts["sub"], len(ref)]
+
+
+@reproducible
+@given(pairs)
+def test_the_split_into_insertions_deletions_and_substitutions_is_that_of_kaldi(texts):
+    refs, hyps = zip(*texts, strict=True)
+    assert count_errors(refs, hyps).tolist() == [kaldi(ref, hyp) for ref, hyp in texts]
+
+
+@reproducible
+@given(pairs)
+def test_the_total_is_that_of_jiwer(texts):
+    texts = [(ref, hyp) for ref, hyp in texts if ref] or [(["a"], ["b"])]
+    refs, hyps = zip(*texts, strict=True)
+    theirs = jiwer.process_words([" ".join(ref) for ref in refs], [" ".join(hyp) for hyp in hyps])
+    ours = ErrorCounts.of(count_errors(refs, hyps))
+    assert ours.errors == theirs.insertions + theirs.deletions + theirs.substitutions
+    assert ours.rate == pytest.approx(100 * theirs.wer)
+
+
+@pytest.mark.parametrize("error_rate", [0.02, 0.3, 0.95])
+def test_long_utterances_of_any_error_rate_are_split_as_by_kaldi(error_rate):
+    rng = random.Random(error_rate)
+    refs = [[str(rng.randrange(30)) for _ in range(rng.randrange(150))] for _ in range(25)]
+    hyps = [[w for w in ref for _ in range(rng.choice((0, 1, 2)) if rng.random() < error_rate else 1)] for ref in refs]
+    hyps[0] = hyps[0] + ["loop"] * 400  # a recogniser that got stuck
+    assert count_errors(refs, hyps).tolist() == [kaldi(ref, hyp) for ref, hyp in zip(refs, hyps, strict=True)]
+
+
+def test_an_insertion_and_a_deletion_are_preferred_to_two_substitutions():
+    assert count_errors([["a", "b"]], [["b", "c"]]).tolist() == [[1, 1, 0, 2]]
+
+
+@reproducible
+@given(words, words)
+def test_swapping_reference_and_hypothesis_keeps_the_number_of_errors(one, other):
+    assert count_errors([one], [other])[0, :3].sum() == count_errors([other], [one])[0, :3].sum()
+
+
+def test_an_empty_reference_makes_insertions_and_an_empty_hypothesis_deletions():
+    assert count_errors([[], ["a", "b"], []], [["a"], [], []]).tolist() == [[1, 0, 0, 0], [0, 2, 0, 2], [0, 0, 0, 0]]
+
+
+def test_no_utterances_have_no_errors():
+    assert ErrorCounts.of(count_errors([], [])) == ErrorCounts()
+    assert ErrorCounts().rate == 0
+
+
+def test_insertions_into_nothing_are_an_infinite_rate():
+    assert ErrorCounts(insertions=1).rate == float("inf")
+
+
+def test_strings_are_compared_by_character():
+    assert count_errors(["kitten"], ["sitting"]).tolist() == [[1, 0, 2, 6]]
+
+
+def test_counts_add_up_and_print_as_kaldi_does():
+    total = ErrorCounts(1, 2, 3, words=50, utts=4) + ErrorCounts(0, 1, 0, words=50, utts=1)
+    assert total == ErrorCounts(1, 3, 3, 100, 5)
+    assert str(total) == "%WER 7.00 [ 7 / 100, 1 ins, 3 del, 3 sub ]"
+
+
+def test_different_numbers_of_references_and_hypotheses_are_refused():
+    with pytest.raises(ValueError, match="1 references but 0 hypotheses"):
+        count_errors([["a"]], [])
+
+
+def test_a_missing_hypothesis_counts_as_deleted_and_is_named():
+    score = score_texts({"u1": "a b", "u2": "c"}, {"u2": "c"}, vpc2020)
+    assert score.missing == ("u1",)
+    assert score.words.tolist() == [[0, 2, 0, 2], [0, 0, 0, 1]]
+    assert score.characters.tolist() == [[0, 3, 0, 3], [0, 0, 0, 1]]
+
+
+def test_an_unknown_hypothesis_is_an_error_unless_allowed():
+    with pytest.raises(InputError, match="hypothesis 'x1' and 1 more have no reference"):
+        score_texts({"u1": "a"}, {"u1": "a", "x1": "b", "x2": "c"}, vpc2020)
+    score = score_texts({"u1": "a"}, {"u1": "a", "x1": "b"}, vpc2020, allow_extra=True)
+    assert score.utts == ("u1",)
+    assert score.words.tolist() == [[0, 0, 0, 1]]
+
+
+def test_speakers_are_summed_and_sorted():
+    counts = np.array([[1, 0, 0, 5], [0, 2, 0, 5], [0, 0, 3, 10]])
+    assert sum_by_speaker(counts, ["s2", "s1", "s2"]) == {
+        "s1": ErrorCounts(0, 2, 0, 5, 1),
+        "s2": ErrorCounts(1, 0, 3, 15, 2),
+    }
+
+
+def test_speakers_with_one_rate_have_an_interval_without_width():
+    interval = speaker_interval({"s1": ErrorCounts(1, words=10), "s2": ErrorCounts(3, words=30)}, resamples=50)
+    assert (interval.lower, interval.upper) == pytest.approx((10, 10))
+
+
+def test_the_interval_lies_around_the_rate_and_depends_on_the_seed_alone():
+    rng = np.random.default_rng(1)
+    speakers = {f"s{i}": ErrorCounts(int(rng.integers(20)), words=100, utts=1) for i in range(30)}
+    rate = sum(speakers.values(), ErrorCounts()).rate
+    interval = speaker_interval(speakers, seed=1)
+    assert interval.lower < rate < interval.upper
+    assert interval == speaker_interval(speakers, seed=1) != speaker_interval(speakers, seed=2)
+
+
+def test_two_speakers_of_unequal_length_give_the_ratio_of_sums_not_the_mean_of_rates():
+    speakers = {"s1": ErrorCounts(10, words=10), "s2": ErrorCounts(0, words=90)}
+    interval = speaker_interval(speakers, resamples=200)
+    assert (interval.lower, interval.upper) == (0, 100)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("At seven o'Clock.", "AT SEVEN O'CLOCK"),
+        ("Well-known, «quoted» — and 3,000 more…", "WELL KNOWN QUOTED AND 3000 MORE"),
+        ("'Tis the dogs' don’t", "TIS THE DOGS DON'T"),
+        ("café na\u0308ive", "CAFÉ NÄIVE"),
+        ("  …  ", ""),
+    ],
+)
+def test_vpc2020_keeps_letters_digits_and_inner_apostrophes_in_upper_case(text, expected):
+    assert " ".join(vpc2020(text)) == expected
+
+
+def test_vpc2024_splits_on_single_spaces_and_changes_nothing():
+    assert vpc2024("A b.  c") == ["A", "b.", "", "c"]
+    assert vpc2024("") == []
+
+
+def test_vpc2026_lowers_and_deletes_the_listed_punctuation():
+    assert vpc2026('Die «Straße»  (ist) "gut-gebaut"; l\'eau!') == ["die", "straße", "ist", "gutgebaut", "l'eau"]
+
+
+@pytest.mark.parametrize("name", NORMALIZERS)
+@reproducible
+@given(text=st.text(st.characters(max_codepoint=0x24F) | st.sampled_from("'’—–…«»-"), max_size=30))
+def test_normalising_twice_changes_nothing(name, text):
+    once = NORMALIZERS[name](text)
+    assert NORMALIZERS[name](" ".join(once)) == once

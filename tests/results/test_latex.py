@@ -1,0 +1,160 @@
+import shutil
+import subprocess
+
+import pytest
+
+from vpeval.errors import InputError
+from vpeval.records import Record
+from vpeval.results import latex
+
+EER = {("dev", "oo"): 0.08665, ("dev", "oa"): 0.5014, ("dev", "aa"): 0.125}
+EER |= {("test", "oo"): 0.07664, ("test", "oa"): 0.4726, ("test", "aa"): 0.18}
+
+
+def asv(set_name, condition, eer, system="mcadams", **more):
+    system = "original" if condition == "oo" else system
+    values = {"eer_kaldi": eer, "min_cllr": 0.304, "cllr": 42.857, "eer_rocch": 0.1}
+    return [Record(m, v, system=system, set=set_name, condition=condition, **more) for m, v in values.items()]
+
+
+def asr(set_name, condition, wer, system="mcadams", **params):
+    system = "original" if condition == "o" else system
+    return [Record("wer", wer, system=system, set=set_name, condition=condition, params=params)]
+
+
+def run(partitions=("dev", "test"), system="mcadams"):
+    """A small run: three trial sets whose names do not sort as their rows do, two recognition sets."""
+    records = []
+    for partition in partitions:
+        for condition in ("aa", "oa", "oo"):
+            for trials in ("vctk_{}_trials_f", "vctk_{}_trials_f_common", "libri_{}_trials_m"):
+                records += asv(trials.format(partition), condition, EER[partition, condition], system)
+        for corpus in ("vctk", "libri"):
+            records += asr(f"{corpus}_{partition}_asr", "a", 8.764, system)
+            records += asr(f"{corpus}_{partition}_asr", "o", 5.251, system)
+    return records
+
+
+def rows(text):
+    """The cells of the body rows, without the rules."""
+    lines = [line.strip().removeprefix("\\hline ") for line in text.splitlines()]
+    return [
+        line.partition("\\\\")[0].strip().split(" & ") for line in lines if line[:1].islower() or line[:1].isdigit()
+    ]
+
+
+def test_the_combined_asv_table_of_2020_has_the_look_of_the_challenge():
+    text = latex.tables(run(), "vpc2020")["ASV_combined"]
+    assert r"\begin{tabular}{|c|c|c|c|c||c|c|c||c|c|c|c|}" in text
+    body = text[text.index("\n1 & ") + 1 : text.index(r"\end{tabular}")]
+    assert body.splitlines()[:4] == [
+        r"1 & libri\_dev & 8.665 & 0.304 & 42.857 & o & o & m & libri\_test & 7.664 & 0.304 & 42.857\\ \hline",
+        r"2 & libri\_dev & 50.140 & 0.304 & 42.857 & o & a & m & libri\_test & 47.260 & 0.304 & 42.857\\ \hline",
+        r"3 & libri\_dev & 12.500 & 0.304 & 42.857 & a & a & m & libri\_test & 18.000 & 0.304 & 42.857\\ \hline",
+        r"\hline 4 & vctk\_dev\_com & 8.665 & 0.304 & 42.857 & o & o & f & vctk\_test\_com & 7.664 & 0.304 & 42.857\\ \hline",
+    ]
+    assert r"\hline 7 & vctk\_dev\_dif &" in text
+    assert r"\caption{ASV results for both development and test partitions (o-original, a-anonymized speech).}" in text
+    assert r"\label{tab:ASV-combined}" in text
+
+
+def test_the_single_tables_of_2020_have_their_columns_in_order():
+    tables = latex.tables(run(), "vpc2020")
+    assert rows(tables["ASV_test"])[1] == ["2", r"libri\_test", "o", "a", "m", "47.260", "0.304", "42.857"]
+    assert rows(tables["ASR_dev"]) == [
+        ["1", r"libri\_dev", "o", "5.25"],
+        ["2", r"libri\_dev", "a", "8.76"],
+        ["3", r"vctk\_dev", "o", "5.25"],
+        ["4", r"vctk\_dev", "a", "8.76"],
+    ]
+    assert r"\label{tab:ASV-development}" in tables["ASV_dev"]
+
+
+def test_two_language_models_give_two_columns_small_first():
+    records = [
+        *asr("libri_dev_asr", "o", 3.83, lm="large"),
+        *asr("libri_dev_asr", "o", 5.25, lm="small"),
+        *asr("libri_test_asr", "o", 4.15, lm="large"),
+        *asr("libri_test_asr", "o", 5.55, lm="small"),
+    ]
+    tables = latex.tables(records, "vpc2020")
+    assert rows(tables["ASR_combined"]) == [["1", r"libri\_dev", "5.25", "3.83", "o", r"libri\_test", "5.55", "4.15"]]
+    assert r"\begin{tabular}{|c|c|c|c||c||c|c|c|}" in tables["ASR_combined"]
+    assert r"\multicolumn{2}{c||}{\textbf{WER,\%}}" in tables["ASR_combined"]
+    assert "WER,\\%, small} & \\textbf{WER,\\%, large}" in tables["ASR_dev"]
+
+
+def test_booktabs_needs_no_multirow_and_says_what_it_needs():
+    for text in latex.tables(run()).values():
+        assert text.startswith("% Needs \\usepackage{booktabs}.\n")
+        assert "multirow" not in text
+        assert "|" not in text
+
+
+def test_booktabs_puts_development_and_test_side_by_side():
+    text = latex.tables(run())["ASV_combined"]
+    assert r"& & & & \multicolumn{3}{c}{Development} & \multicolumn{3}{c}{Test} \\" in text
+    assert r"\cmidrule(lr){5-7} \cmidrule(lr){8-10}" in text
+    assert rows(text)[0] == ["libri", "o", "o", "m", "8.665", "0.304", "42.857", "7.664", "0.304", "42.857"]
+    assert text.count(r"\addlinespace") == 2
+
+
+@pytest.mark.parametrize("partition", ["dev", "test"])
+def test_one_partition_alone_has_no_combined_table(partition):
+    assert list(latex.tables(run([partition]))) == [f"ASV_{partition}", f"ASR_{partition}"]
+
+
+def test_all_six_tables_are_made_and_named():
+    assert tuple(latex.tables(run())) == latex.TABLES
+
+
+def test_several_systems_get_a_column_and_share_the_rows_of_the_original():
+    records = run(["dev"], "my_system") + [r for r in run(["dev"], "pool") if r.system != "original"]
+    text = latex.tables(records)["ASV_dev"]
+    assert "Data set & System & Enrol." in text
+    assert [row[1:4] for row in rows(text)[:5]] == [
+        ["original", "o", "o"],
+        [r"my\_system", "o", "a"],
+        [r"my\_system", "a", "a"],
+        ["pool", "o", "a"],
+        ["pool", "a", "a"],
+    ]
+
+
+def test_several_attackers_get_a_column():
+    records = [r for a in ("lazy", "semi") for r in asv("libri_dev_trials_f", "aa", 0.2, attacker=a)]
+    assert [row[1] for row in rows(latex.tables(records)["ASV_dev"])] == ["lazy", "semi"]
+
+
+def test_a_row_that_one_partition_lacks_is_marked():
+    records = run() + asv("libri_dev_trials_f", "oo", 0.25)
+    assert (
+        rows(latex.tables(records)["ASV_combined"])[0]
+        == ["libri", "o", "o", "f", "25.000", "0.304", "42.857"] + ["--"] * 3
+    )
+
+
+def test_an_infinite_cllr_is_set_as_a_symbol():
+    records = [Record("cllr", float("inf"), system="original", set="libri_dev_trials_f", condition="oo")]
+    assert rows(latex.tables(records)["ASV_dev"])[0][-1] == r"$\infty$"
+
+
+def test_a_set_without_partition_is_refused():
+    with pytest.raises(InputError, match="'demo_trials_f' is neither dev nor test"):
+        latex.tables(asv("demo_trials_f", "oo", 0.1))
+
+
+def test_two_values_for_one_cell_are_refused():
+    with pytest.raises(InputError, match="two values of wer for original libri_dev_asr o"):
+        latex.tables(asr("libri_dev_asr", "o", 1.0, normalizer="a") + asr("libri_dev_asr", "o", 2.0, normalizer="b"))
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
+@pytest.mark.parametrize("style", latex.STYLES)
+def test_the_tables_compile(style, tmp_path):
+    packages = "".join(rf"\usepackage{{{name}}}" for name in ("booktabs", "graphicx", "multirow", "amsmath"))
+    body = "".join(latex.tables(run(), style).values())
+    source = tmp_path / "tables.tex"
+    source.write_text(rf"\documentclass{{article}}{packages}\begin{{document}}{body}\end{{document}}")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", source.name]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 0

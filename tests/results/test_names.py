@@ -1,0 +1,26 @@
+import pytest
+
+from vpeval.results.names import SetName
+
+
+@pytest.mark.parametrize(
+    ("name", "corpus", "partition", "role", "gender", "subset", "system"),
+    [
+        ("libri_dev_trials_f", "libri", "dev", "trials", "f", "", ""),
+        ("vctk_test_trials_m_common_anon", "vctk", "test", "trials", "m", "common", "anon"),
+        ("vctk_dev_trials_f_all", "vctk", "dev", "trials", "f", "all", ""),
+        ("libri_dev_enrolls_mcadams", "libri", "dev", "enrolls", "", "", "mcadams"),
+        ("libri_dev_asr_my_system", "libri", "dev", "asr", "", "", "my_system"),
+        ("de_test_trials_mixed_BM1", "de", "test", "trials", "", "", "BM1"),
+        ("demo_trials_f", "demo", "", "trials", "f", "", ""),
+    ],
+)
+def test_a_name_is_taken_apart(name, corpus, partition, role, gender, subset, system):
+    parts = SetName.parse(name)
+    assert (parts.corpus, parts.partition, parts.role) == (corpus, partition, role)
+    assert (parts.gender, parts.subset, parts.system) == (gender, subset, system)
+    assert name == parts.base + (f"_{system}" if system else "")
+
+
+def test_another_name_is_none_of_the_challenge():
+    assert SetName.parse("train-clean-360") is None

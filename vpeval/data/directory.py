@@ -1,0 +1,272 @@
+"""A Kaldi data directory in memory: read whole, cut, written whole."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from vpeval.data import layout
+from vpeval.errors import InputError
+from vpeval.files import replace_directory, write_text
+from vpeval.tables import read_lines, read_rows, read_table, write_table
+
+Trial = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class DataDir:
+    """Utterances, their speakers, and every table about them; all in C-locale order."""
+
+    path: Path
+    utt2spk: dict[str, str]
+    utt_tables: dict[str, dict[str, str]] = field(default_factory=dict)
+    spk_tables: dict[str, dict[str, str]] = field(default_factory=dict)
+    enrolls: tuple[str, ...] | None = None
+    trials: tuple[Trial, ...] | None = None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> DataDir:
+        """Read a data directory; anything malformed or inconsistent is an InputError.
+
+        The order of lines does not matter here, and spk2utt is derived from utt2spk, never read.
+        """
+        path = Path(path)
+        refuse_unreadable(path)
+        utt2spk = read_utt2spk(path / "utt2spk")
+        names = layout.present(path)
+        utt_tables = {
+            name: _read_table(path / name, utt2spk, "utterance") for name in names if layout.is_utt_table(name)
+        }
+        speakers = set(utt2spk.values())
+        spk_tables = {
+            name: _read_table(path / name, speakers, "speaker") for name in names if layout.is_spk_table(name)
+        }
+        enrolls = _read_enrolls(path / "enrolls", utt2spk) if "enrolls" in names else None
+        trials = _read_trials(path / "trials", utt2spk) if "trials" in names else None
+        return cls(path, utt2spk, utt_tables, spk_tables, enrolls, trials)
+
+    @property
+    def name(self) -> str:
+        """The name of the set: the last part of its path."""
+        return self.path.name or self.path.resolve().name
+
+    @property
+    def utts(self) -> list[str]:
+        """Utterance ids."""
+        return list(self.utt2spk)
+
+    @property
+    def speakers(self) -> list[str]:
+        """Speaker ids."""
+        return list(self.spk2utt)
+
+    @cached_property
+    def spk2utt(self) -> dict[str, list[str]]:
+        """The utterances of every speaker."""
+        return invert(self.utt2spk)
+
+    @property
+    def wav(self) -> dict[str, str]:
+        """wav.scp: audio file or pipe of every utterance."""
+        return self.table("wav.scp")
+
+    @property
+    def text(self) -> dict[str, str]:
+        """Transcript of every utterance; may be empty."""
+        return self.table("text")
+
+    @cached_property
+    def utt2dur(self) -> dict[str, float]:
+        """Seconds of every utterance."""
+        return {utt: float(seconds) for utt, seconds in self.table("utt2dur").items()}
+
+    @property
+    def spk2gender(self) -> dict[str, str]:
+        """``f`` or ``m`` of every speaker."""
+        return self.table("spk2gender")
+
+    def table(self, name: str) -> dict[str, str]:
+        """The table of file `name`, which must be there."""
+        key = layout.key_of(name)
+        tables = self.utt_tables if key == "utterance" else self.spk_tables
+        if name not in tables:
+            raise InputError(f"no such file; add it with one line '<{key}> <value>' per {key}", self.path / name)
+        return tables[name]
+
+    def subset(self, utts: Iterable[str]) -> DataDir:
+        """The same directory with only `utts`: every table, enrolls and trials are cut accordingly."""
+        kept = sorted(set(utts))
+        if unknown := [utt for utt in kept if utt not in self.utt2spk]:
+            raise InputError(
+                f"has no utterance {layout.name_some(unknown)}; choose among those listed", self.path / "utt2spk"
+            )
+        utt2spk = {utt: self.utt2spk[utt] for utt in kept}
+        speakers = set(utt2spk.values())
+        return replace(
+            self,
+            utt2spk=utt2spk,
+            utt_tables={
+                name: {utt: table[utt] for utt in kept if utt in table} for name, table in self.utt_tables.items()
+            },
+            spk_tables={
+                name: {spk: value for spk, value in table.items() if spk in speakers}
+                for name, table in self.spk_tables.items()
+            },
+            enrolls=None if self.enrolls is None else tuple(utt for utt in self.enrolls if utt in utt2spk),
+            trials=None if self.trials is None else tuple(trial for trial in self.trials if trial[1] in utt2spk),
+        )
+
+    def with_table(self, name: str, table: Mapping[str, str]) -> DataDir:
+        """The same directory with the per-utterance or per-speaker file `name` added or exchanged."""
+        ordered = dict(sorted(table.items()))
+        if layout.key_of(name) == "utterance":
+            _check_keys(self.path / name, table, self.utt2spk, "utterance")
+            return replace(self, utt_tables={**self.utt_tables, name: ordered})
+        _check_keys(self.path / name, table, self.spk2utt, "speaker")
+        return replace(self, spk_tables={**self.spk_tables, name: ordered})
+
+    def write(self, path: str | os.PathLike[str]) -> DataDir:
+        """Write all files to directory `path`, whole or not at all, and return the DataDir that is there now.
+
+        A data directory of that name is replaced; one that holds anything else, such as audio, is left alone
+        with an InputError.
+        """
+        if not self.utt2spk:
+            raise InputError("no utterances to write; choose at least one", path)
+        refuse_loss(Path(path))
+        with staged_directory(Path(path)) as temporary:
+            write_files(self, temporary)
+        return replace(self, path=Path(path))
+
+
+def invert(utt2spk: Mapping[str, str]) -> dict[str, list[str]]:
+    """spk2utt from utt2spk, in C-locale order.
+
+    >>> invert({"b-1": "b", "a-2": "a", "a-1": "a"})
+    {'a': ['a-1', 'a-2'], 'b': ['b-1']}
+    """
+    spk2utt: dict[str, list[str]] = {spk: [] for spk in sorted(set(utt2spk.values()))}
+    for utt in sorted(utt2spk):
+        spk2utt[utt2spk[utt]].append(utt)
+    return spk2utt
+
+
+def read_utt2spk(path: Path) -> dict[str, str]:
+    """Read and sort an utt2spk file."""
+    utt2spk: dict[str, str] = {}
+    for line, (utt, spk) in read_rows(path, "utterance", "speaker"):
+        if utt in utt2spk:
+            raise InputError(f"utterance '{utt}' appears twice; keep one line", path, line)
+        utt2spk[utt] = spk
+    if not utt2spk:
+        raise InputError("is empty; write one line '<utterance> <speaker>' per utterance", path)
+    return dict(sorted(utt2spk.items()))
+
+
+def write_files(data: DataDir, directory: Path) -> None:
+    """Write the files of `data` into an existing directory."""
+    write_table(directory / "utt2spk", data.utt2spk)
+    write_table(directory / "spk2utt", {spk: " ".join(utts) for spk, utts in data.spk2utt.items()})
+    for name, table in (data.utt_tables | data.spk_tables).items():
+        write_table(directory / name, table)
+    if data.enrolls is not None:
+        write_text(directory / "enrolls", "".join(f"{utt}\n" for utt in sorted(data.enrolls)))
+    if data.trials is not None:
+        write_text(directory / "trials", "".join(" ".join(trial) + "\n" for trial in sorted(data.trials)))
+
+
+def refuse_unreadable(path: Path) -> None:
+    """Raise an InputError unless `path` is a directory of a kind this toolkit reads."""
+    if not path.is_dir():
+        raise InputError("no such data directory; check the path, or run the stage that makes it", path)
+    if (path / "segments").exists():
+        raise InputError(
+            "segments are not supported; cut the audio into one file per utterance, name the files in wav.scp, "
+            "and remove segments",
+            path / "segments",
+        )
+
+
+def refuse_loss(path: Path) -> None:
+    """Raise an InputError if exchanging directory `path` would delete more than a data directory."""
+    if path.exists() and not path.is_dir():
+        raise InputError("is a file; choose another directory", path)
+    for entry in sorted(path.iterdir()) if path.exists() else []:
+        if entry.is_dir():
+            expendable = entry.name == ".backup" or layout.is_split(entry.name)
+        else:
+            expendable = layout.is_data_file(entry.name) or entry.name.startswith(".")
+        if not expendable:
+            raise InputError(f"also holds '{entry.name}', which would be lost; remove it or choose another place", path)
+
+
+@contextmanager
+def staged_directory(target: Path) -> Iterator[Path]:
+    """Yield an empty directory beside `target` (its parents are made); on success it takes the place of `target`."""
+    target = target.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent) as room:
+        # One level deeper, as the room itself is closed to others whatever the umask says.
+        temporary = Path(room) / target.name
+        temporary.mkdir()
+        yield temporary
+        replace_directory(temporary, target)
+
+
+def _read_table(path: Path, keys: Iterable[str], kind: str) -> dict[str, str]:
+    table = dict(sorted(read_table(path, empty=path.name == "text").items()))
+    _check_keys(path, table, keys, kind)
+    is_good, wanted = layout.VALUE_RULES.get(path.name, (lambda _: True, ""))
+    for key, value in table.items():
+        if not is_good(value):
+            raise InputError(f"{kind} '{key}' has '{value}' where {wanted} is needed", path, _line_of(path, key))
+    return table
+
+
+def _check_keys(path: Path, table: Mapping[str, str], keys: Iterable[str], kind: str) -> None:
+    known = set(keys)
+    if unknown := sorted(table.keys() - known):
+        message = f"{kind} {layout.name_some(unknown)} is not in utt2spk"
+        line = _line_of(path, unknown[0])
+    elif missing := sorted(known - table.keys()):
+        message = f"has no line for {kind} {layout.name_some(missing)} of utt2spk"
+        line = None
+    else:
+        return
+    raise InputError(f"{message}; mend it, or run utils/fix_data_dir.py {path.parent}", path, line)
+
+
+def _read_enrolls(path: Path, utt2spk: Mapping[str, str]) -> tuple[str, ...]:
+    enrolls: set[str] = set()
+    for line, (utt,) in read_rows(path, "utterance"):
+        if utt not in utt2spk:
+            raise InputError(f"utterance '{utt}' is not in utt2spk; remove the line", path, line)
+        if utt in enrolls:
+            raise InputError(f"utterance '{utt}' appears twice; keep one line", path, line)
+        enrolls.add(utt)
+    return tuple(sorted(enrolls))
+
+
+def _read_trials(path: Path, utt2spk: Mapping[str, str]) -> tuple[Trial, ...]:
+    trials: dict[tuple[str, str], str] = {}
+    for line, (spk, utt, label) in read_rows(path, "enrolment speaker", "utterance", "target|nontarget"):
+        if label not in layout.LABELS:
+            raise InputError(f"'{label}' is not a label; write target or nontarget", path, line)
+        if utt not in utt2spk:
+            raise InputError(f"utterance '{utt}' is not in utt2spk; remove the line", path, line)
+        if (spk, utt) in trials:
+            raise InputError(f"trial '{spk} {utt}' appears twice; keep one line", path, line)
+        trials[spk, utt] = label
+    return tuple(sorted((spk, utt, label) for (spk, utt), label in trials.items()))
+
+
+def _line_of(path: Path, key: str) -> int | None:
+    """The line of `key`; looked up only when there is something to complain about."""
+    if not path.exists():
+        return None
+    return next((line for line, text in read_lines(path) if text.split(maxsplit=1)[0] == key), None)

@@ -1,0 +1,93 @@
+"""Which files a data directory holds, and what a line of each looks like."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from itertools import islice
+from pathlib import Path
+
+_UTT_TABLE = re.compile(r"wav\.scp|text|feats\.scp|vad\.scp|utt2(?!spk$)[a-z0-9_]+")
+_SPK_TABLE = re.compile(r"cmvn\.scp|spk2(?!utt$)[a-z0-9_]+")
+_SPLIT = re.compile(r"split[0-9]+(utt)?")
+
+LABELS = ("target", "nontarget")
+GENDERS = ("f", "m")
+
+# The fields of files that have a fixed number of them.
+FIELDS: dict[str, tuple[str, ...]] = {
+    "utt2spk": ("utterance", "speaker"),
+    "spk2gender": ("speaker", "f|m"),
+    "spk2fold": ("speaker", "fold"),
+    "utt2dur": ("utterance", "seconds"),
+    "utt2emo": ("utterance", "emotion"),
+    "utt2lang": ("utterance", "language"),
+    "utt2num_frames": ("utterance", "frames"),
+    "utt2seed": ("utterance", "seed"),
+    "utt2session": ("utterance", "session"),
+    "utt2uniq": ("utterance", "original utterance"),
+    "enrolls": ("utterance",),
+    "trials": ("enrolment speaker", "utterance", "target|nontarget"),
+}
+
+
+def is_utt_table(name: str) -> bool:
+    """Whether file `name` has one line per utterance (utt2spk apart)."""
+    return _UTT_TABLE.fullmatch(name) is not None
+
+
+def is_spk_table(name: str) -> bool:
+    """Whether file `name` has one line per speaker (spk2utt apart)."""
+    return _SPK_TABLE.fullmatch(name) is not None
+
+
+def key_of(name: str) -> str:
+    """What file `name` is a table of: "utterance" or "speaker"."""
+    if is_utt_table(name):
+        return "utterance"
+    if is_spk_table(name):
+        return "speaker"
+    raise ValueError(f"{name} is not a table of a data directory")
+
+
+def is_split(name: str) -> bool:
+    """Whether `name` is that of a directory made by utils/split_data.py."""
+    return _SPLIT.fullmatch(name) is not None
+
+
+def is_data_file(name: str) -> bool:
+    """Whether file `name` belongs to a data directory."""
+    return name in ("utt2spk", "spk2utt", "enrolls", "trials") or is_utt_table(name) or is_spk_table(name)
+
+
+def present(directory: Path) -> list[str]:
+    """Names of the data files in `directory`, sorted."""
+    return sorted(entry.name for entry in directory.iterdir() if entry.is_file() and is_data_file(entry.name))
+
+
+def is_duration(value: str) -> bool:
+    """Whether a value of utt2dur is a positive number of seconds."""
+    try:
+        return 0 < float(value) < math.inf
+    except ValueError:
+        return False
+
+
+# What a value must be beyond not being empty, and how to say so.
+VALUE_RULES: dict[str, tuple[Callable[[str], bool], str]] = {
+    "utt2dur": (is_duration, "a positive number of seconds"),
+    "spk2gender": (GENDERS.__contains__, "f or m"),
+}
+
+
+def name_some(ids: Iterable[str], limit: int = 3) -> str:
+    """A few of `ids` for a message.
+
+    >>> name_some(["a-1", "a-2", "a-3", "a-4", "a-5"])
+    'a-1, a-2, a-3 and 2 more'
+    """
+    rest = iter(ids)
+    shown = ", ".join(islice(rest, limit))
+    more = sum(1 for _ in rest)
+    return f"{shown} and {more} more" if more else shown

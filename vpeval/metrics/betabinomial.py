@@ -1,0 +1,99 @@
+"""Beta-binomial rank distribution fitted to rank histograms, with the probability of rank 1 held to the observed one.
+
+γ_j = BetaBin(j-1; N-1, α, β). The fit of Bäckström et al. (arXiv 2508.05250), as used by Chandra et al. (arXiv
+2605.07291), maximises the likelihood under γ_1 = p_1. For every β exactly one α meets the constraint, since
+
+    ln γ_1 = ln B(α, β+N-1) - ln B(α, β)
+
+falls from 0 to -∞ in α; so the search is one-dimensional: a grid over ln β, then a golden section around its best
+point. All histograms of a stack are fitted at once. Where rank 1 was never observed, half an observation stands in for
+p_1; where nothing else was observed, all mass is on rank 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_GRID = np.linspace(-7.0, 14.0, 43)
+_GOLDEN = (np.sqrt(5) - 1) / 2
+_SECTIONS = 40
+_CELLS = 1 << 20
+
+
+def fit_beta_binomial(histograms: Floats) -> tuple[Floats, Floats]:
+    """α and β for every row of `histograms` (how often each rank 1 … N was observed; fractions are fine).
+
+    A row with nothing but rank 1 gets α = 0, β = 1.
+    """
+    alpha = np.zeros(len(histograms))
+    beta = np.ones(len(histograms))
+    spread = np.flatnonzero(histograms[:, 1:].any(axis=1))
+    step = max(1, _CELLS // (histograms.shape[1] * len(_GRID)))
+    for start in range(0, len(spread), step):
+        rows = spread[start : start + step]
+        alpha[rows], beta[rows] = _fit(histograms[rows])
+    return alpha, beta
+
+
+def beta_binomial(n: int, alpha: Floats, beta: Floats) -> Floats:
+    """γ_1 … γ_N for every pair of parameters; α = 0 is all mass on rank 1."""
+    k = np.arange(n - 1)
+    a, b = alpha[:, None], beta[:, None]
+    # Neighbouring ranks have a simple ratio; beta functions of large parameters would lose digits.
+    first = -np.log1p(a / (b + k)).sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        ratios = np.log((n - 1 - k) / (k + 1) * (a + k) / (b + n - 2 - k))
+    return np.exp(first + np.cumsum(np.insert(ratios, 0, 0, axis=1), axis=1))
+
+
+def _fit(histograms: Floats) -> tuple[Floats, Floats]:
+    n = histograms.shape[1]
+    total = histograms.sum(axis=1)
+    log_p1 = np.log(np.where(histograms[:, 0] > 0, histograms[:, 0], 0.5) / total)[:, None]
+
+    def likelihood(log_beta: Floats) -> Floats:
+        return _log_likelihood(histograms, _solve_alpha(n, np.exp(log_beta), log_p1), np.exp(log_beta))
+
+    best = np.argmax(likelihood(np.broadcast_to(_GRID, (len(histograms), len(_GRID)))), axis=1)
+    low = _GRID[np.maximum(best - 1, 0)][:, None]
+    high = _GRID[np.minimum(best + 1, len(_GRID) - 1)][:, None]
+    for _ in range(_SECTIONS):
+        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        values = likelihood(np.concatenate((left, right), axis=1))
+        rises = values[:, :1] < values[:, 1:]
+        low, high = np.where(rises, left, low), np.where(rises, high, right)
+    beta = np.exp((low + high) / 2)
+    return _solve_alpha(n, beta, log_p1)[:, 0], beta[:, 0]
+
+
+def _solve_alpha(n: int, beta: Floats, log_p1: Floats) -> Floats:
+    """The α for which ln γ_1 = log_p1.
+
+    -ln γ_1 is increasing and concave in α, so Newton's method started at 0 climbs to the root without overshooting.
+    """
+    from scipy.special import digamma, gammaln
+
+    alpha = np.zeros(np.broadcast_shapes(beta.shape, log_p1.shape))
+    offset = gammaln(beta + n - 1) - gammaln(beta) + -log_p1
+    for _ in range(100):
+        total = alpha + beta
+        step = (offset - gammaln(total + n - 1) + gammaln(total)) / (digamma(total + n - 1) - digamma(total))
+        alpha = alpha + np.maximum(step, 0)
+        if (step <= 1e-13 * alpha).all():
+            break
+    return alpha
+
+
+def _log_likelihood(histograms: Floats, alpha: Floats, beta: Floats) -> Floats:
+    """Σ_j h_j ln γ_j without its constant part, for a matrix of parameters (one row per histogram)."""
+    from scipy.special import betaln
+
+    n = histograms.shape[1]
+    seen = np.flatnonzero(histograms.any(axis=0))
+    a, b = alpha[:, :, None], beta[:, :, None]
+    return np.einsum("rj,rgj->rg", histograms[:, seen], betaln(a + seen, b + n - 1 - seen)) - histograms.sum(
+        axis=1, keepdims=True
+    ) * betaln(alpha, beta)

@@ -1,0 +1,86 @@
+"""Equal error rate: three numbers with the same name.
+
+With Pmiss(θ) = #(t ≤ θ)/Nt and Pfa(θ) = #(n > θ)/Nn (VoicePrivacy 2020 evaluation plan):
+
+- `eer_kaldi` (VoicePrivacy 2020, 2022): scores as float32, both classes sorted; k/Nt with the smallest k in 0..Nt-2
+  for which n[Nn-1-floor(Nn·k/Nt)] < t[k], else (Nt-1)/Nt. It can exceed 50 %; equal scores give (Nt-1)/Nt.
+- `eer_threshold` (VoicePrivacy 2024, 2026): (Pfa+Pmiss)/2 at the first observed score θ that minimises |Pfa-Pmiss|.
+- `eer_rocch` (Legal, VoicePrivacy "ROCCH-EER"): where the convex hull of the ROC meets Pmiss = Pfa; at most 50 %.
+
+1-EER, as in Figure 1 of the Legal paper, is `1 - eer_rocch(pool(targets, nontargets)).value`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from vpeval.metrics.bootstrap import Interval
+from vpeval.metrics.scores import PooledScores
+
+
+@dataclass(frozen=True)
+class Eer:
+    """An equal error rate (a fraction) and the two error rates at its threshold."""
+
+    value: float
+    p_fa: float
+    p_miss: float
+
+
+def eer_kaldi(pooled: PooledScores) -> Eer:
+    """The EER of Kaldi's compute-eer."""
+    score = pooled.score.astype(np.float32)  # rounding keeps the order, so no second sort
+    targets = np.repeat(score, pooled.targets)
+    nontargets = np.repeat(score, pooled.nontargets)
+    k = np.arange(len(targets) - 1)
+    accepted = nontargets[len(nontargets) - 1 - len(nontargets) * k // len(targets)] < targets[:-1]
+    eer = (int(np.argmax(accepted)) if accepted.any() else len(targets) - 1) / len(targets)
+    return Eer(eer, eer, eer)
+
+
+def eer_threshold(pooled: PooledScores) -> Eer:
+    """The EER at the observed score where the two error rates are closest.
+
+    >>> from vpeval.metrics.scores import pool
+    >>> eer_threshold(pool([1, 2, 3, 4], [0, 0, 1.5, 0]))
+    Eer(value=0.25, p_fa=0.25, p_miss=0.25)
+    """
+    nt, nn = pooled.n_targets, pooled.n_nontargets
+    misses = np.cumsum(pooled.targets)
+    false_alarms = nn - np.cumsum(pooled.nontargets)
+    # Compared as whole numbers, so that rounding never decides which threshold is the first minimum.
+    best = np.argmin(np.abs(false_alarms * nt - misses * nn))
+    p_fa, p_miss = float(false_alarms[best] / nn), float(misses[best] / nt)
+    return Eer((p_fa + p_miss) / 2, p_fa, p_miss)
+
+
+def eer_rocch(pooled: PooledScores) -> Eer:
+    """The EER of the ROC convex hull.
+
+    >>> from vpeval.metrics.scores import pool
+    >>> eer_rocch(pool([0, 0], [0, 0, 0])).value
+    0.5
+    """
+    nt, nn = pooled.n_targets, pooled.n_nontargets
+    misses = np.concatenate(([0], np.cumsum(pooled.blocks.targets)))
+    rejections = np.concatenate(([0], np.cumsum(pooled.blocks.nontargets)))
+    # Nt·Nn·(Pmiss - Pfa) rises from -Nt·Nn to Nt·Nn along the hull; the EER lies on the segment that crosses zero.
+    gap = misses * nn + rejections * nt - nt * nn
+    right = int(np.searchsorted(gap, 0))
+    left = right - 1
+    share = gap[left] / (gap[left] - gap[right])
+    eer = float((misses[left] + share * (misses[right] - misses[left])) / nt)
+    return Eer(eer, eer, eer)
+
+
+def bengio_mariethoz(eer: Eer, n_targets: int, n_nontargets: int) -> Interval:
+    """The 95 % interval of Bengio & Mariéthoz (A statistical significance test for person authentication, 2004).
+
+    It takes trials for independent, which trials that share speakers are not: it is too narrow.
+    """
+    variance = eer.p_fa * (1 - eer.p_fa) / (4 * n_nontargets) + eer.p_miss * (1 - eer.p_miss) / (4 * n_targets)
+    half = 1.96 * math.sqrt(variance)
+    return Interval(max(0.0, eer.value - half), min(1.0, eer.value + half))

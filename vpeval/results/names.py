@@ -1,0 +1,52 @@
+"""Names that every result file shares: original data, conditions, parameters, and the data sets of the challenges."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+ORIGINAL = "original"
+"""The system of data that no system has touched."""
+
+CONDITIONS = ("oo", "oa", "aa")
+"""Enrolment and trials, each original or anonymised."""
+
+BOOKKEEPING = ("source", "per_speaker", "curves", "matrices", "interval", "resamples", "redrawn", "seed")
+"""Parameters of a record that say where a number and its interval come from, not which number it is."""
+
+_NAME = re.compile(
+    r"(?P<base>(?P<corpus>.+?)_(?P<role>enrolls|trials|asr)"
+    r"(?:_(?P<gender>f|m|mixed|all))?(?:_(?P<subset>common|all))?)(?:_(?P<system>.+))?"
+)
+_PARTITION = re.compile(r"(?P<corpus>.+)_(?P<partition>dev|test)")
+
+
+@dataclass(frozen=True)
+class SetName:
+    """What ``<corpus>_<partition>_<role>[_<gender>][_<subset>][_<system>]`` says; absent parts are empty strings.
+
+    >>> SetName.parse("vctk_dev_trials_f_common_anon")
+    SetName(base='vctk_dev_trials_f_common', corpus='vctk', partition='dev', role='trials', gender='f', \
+subset='common', system='anon')
+    """
+
+    base: str
+    corpus: str
+    partition: str
+    role: str
+    gender: str
+    subset: str
+    system: str
+
+    @classmethod
+    def parse(cls, name: str) -> SetName | None:
+        """The parts of a name; None if it is not a challenge name."""
+        match = _NAME.fullmatch(name)
+        if not match:
+            return None
+        parts = {key: text or "" for key, text in match.groupdict().items()}
+        if parts["gender"] not in ("f", "m"):
+            parts["gender"] = ""
+        partition = _PARTITION.fullmatch(parts["corpus"])
+        parts |= partition.groupdict() if partition else {"partition": ""}
+        return cls(**parts)

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # Evaluate a voice anonymiser: ./run.sh does everything; ./run.sh --help tells more.
+# recipe.conf is chosen by an option and sets recipe, asv_pairs and others:
+# shellcheck disable=SC1090,SC2154
 set -euo pipefail
 
 stage=0
 stop_stage=12
 recipe=mini               # a folder of egs/
+corpus=                   # folder of the corpus; default: egs/<recipe>/corpus
 full=false                # true: all trials of the embedded corpus; false: a balanced subset
 anonymizer=mcadams        # a hook script, or the name of a folder in local/anon
 anon_options=             # options for the hook, as one word
@@ -25,6 +28,7 @@ What is up to date is skipped.
 
   --stage N  --stop-stage N     first and last stage ($stage, $stop_stage)
   --recipe NAME                 folder of egs/ ($recipe)
+  --corpus DIR                  folder of the corpus (egs/<recipe>/corpus)
   --full true|false             all trials, or a balanced subset ($full)
   --anonymizer HOOK             hook script, or a name in local/anon ($anonymizer)
   --anon-options 'STRING'       options for the hook
@@ -45,8 +49,9 @@ export VPEVAL_RUN_PID=$$
 
 conf=egs/$recipe/recipe.conf
 [ -f "$conf" ] || { echo "$0: no recipe '$recipe'; there are: $(cd egs && echo *)" >&2; exit 1; }
-# shellcheck disable=SC1090
 . "$conf"
+corpus=${corpus:-egs/$recipe/corpus}
+[ -d "$corpus" ] || { echo "$0: no corpus in $corpus; give its folder with --corpus DIR" >&2; exit 1; }
 [[ $nj =~ ^[1-9][0-9]*$ ]] || { echo "$0: --nj $nj: expected a whole number of at least 1" >&2; exit 1; }
 [[ $seed =~ ^[0-9]+$ ]] || { echo "$0: --seed $seed: expected a whole number" >&2; exit 1; }
 [[ $anon_level =~ ^(spk|utt)$ ]] || { echo "$0: --anon-level $anon_level: expected spk or utt" >&2; exit 1; }
@@ -56,10 +61,8 @@ system=${system:-${hook_and_name##* }}
 [[ $system =~ ^[a-z0-9_]+$ && $system != original ]] || {
   echo "$0: --system $system: use small letters, digits and _, and not 'original'" >&2; exit 1; }
 
-# shellcheck disable=SC2154  # the lists come from recipe.conf
 mapfile -t eval_sets < <(tr -s ' :' '\n' <<<"$asv_pairs" | sort -u)
 mapfile -t trial_sets < <(tr -s ' ' '\n' <<<"$asv_pairs" | cut -d: -f2 | sort -u)
-# shellcheck disable=SC2154
 read -ra other_sets <<<"$train_sets $pool_sets"
 original=("${eval_sets[@]/#/data/}") anonymised=("${eval_sets[@]/#/data/}")
 anonymised=("${anonymised[@]/%/_$system}")
@@ -67,12 +70,13 @@ speech=("${trial_sets[@]/#/data/}")
 run=exp/$recipe/runs
 
 if stage_is 0 "data directories of recipe $recipe"; then
-  stamp=(--stamp "exp/$recipe/.data.json" --input "egs/$recipe" --input vpeval/data --option "full=$full seed=$seed")
+  stamp=(--stamp "exp/$recipe/.data.json" --input "egs/$recipe" --input "$corpus" --input vpeval/data
+    --option "full=$full seed=$seed")
   for set in "${eval_sets[@]}" "${other_sets[@]}"; do stamp+=(--output "data/$set"); done
   if up_to_date "${stamp[@]}"; then
     echo "data/ is up to date, skipped"
   else
-    egs/"$recipe"/prepare.sh --full "$full" --seed "$seed" egs/"$recipe"/corpus data
+    egs/"$recipe"/prepare.sh --full "$full" --seed "$seed" "$corpus" data
     for dir in "${original[@]}"; do utils/validate_data_dir.py "$dir"; done
     utils/stamp.py write "${stamp[@]}"
   fi
@@ -108,9 +112,24 @@ if stage_is 6 "verification: EER, Cllr, D_sys, ZEBRA"; then
   local/score_asv.sh --seed "$seed" "$conf" "$asv" "$system" aa
 fi
 
-not_built 7 "voice similarity matrices"
-not_built 8 "legal metrics: linkability, singling out"
-not_built 9 "similarity rank disclosure"
+if stage_is 7 "voice similarity: G_VD, DeID"; then
+  need 5 "exp/$recipe/embeddings/$asv"
+  local/score_vsm.sh --seed "$seed" "$conf" "$asv" "$system"
+fi
+
+if stage_is 8 "legal metrics: linkability, singling out"; then
+  need 5 "exp/$recipe/embeddings/$asv"
+  for condition in oo oa aa; do
+    [ $condition = oo ] && name=original || name=$system
+    local/score_legal.sh --metrics "linkability singling_out" --seed "$seed" "$conf" "$asv" "$name" $condition
+  done
+fi
+
+if stage_is 9 "similarity rank disclosure"; then
+  need 5 "exp/$recipe/embeddings/$asv"
+  local/score_legal.sh --metrics srd --seed "$seed" "$conf" "$asv" original oo
+  local/score_legal.sh --metrics srd --seed "$seed" "$conf" "$asv" "$system" aa
+fi
 
 if stage_is 10 "utility: word error rate ($asr)"; then
   need 0 "${speech[@]}"

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
 # Word error rates for all recognition sets of a recipe, original (o) or anonymised (a).
+# recipe.conf is chosen by an option and sets recipe, asv_pairs and others:
+# shellcheck disable=SC1090,SC2154
 set -euo pipefail
 
 seed=0
@@ -18,7 +20,6 @@ help_message="Usage: $0 [options] <recipe.conf> <recogniser> <system> o|a
 . utils/stamp.sh
 [ $# = 4 ] || { echo "$help_message" >&2; exit 1; }
 conf=$1 recognizer=$2 system=$3 condition=$4
-# shellcheck disable=SC1090
 . "$conf"
 
 case $condition in
@@ -27,7 +28,6 @@ case $condition in
   *) echo "$0: condition '$condition' is none of o, a" >&2; exit 1 ;;
 esac
 
-# shellcheck disable=SC2154  # recipe and asr_sets come from recipe.conf
 for entry in $asr_sets; do
   name=${entry%%:*}
   IFS=, read -ra sets <<<"${entry#*:}"

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
 # Verification scores and metrics for all pairs of sets of a recipe, in one attack condition.
+# recipe.conf is chosen by an option and sets recipe, asv_pairs and others:
+# shellcheck disable=SC1090,SC2154
 set -euo pipefail
 
 seed=0
@@ -19,7 +21,6 @@ aa both anonymised (lazy-informed attacker).
 . utils/stamp.sh
 [ $# = 4 ] || { echo "$help_message" >&2; exit 1; }
 conf=$1 attacker=$2 system=$3 condition=$4
-# shellcheck disable=SC1090
 . "$conf"
 
 case $condition in
@@ -29,7 +30,6 @@ case $condition in
   *) echo "$0: condition '$condition' is none of oo, oa, aa" >&2; exit 1 ;;
 esac
 
-# shellcheck disable=SC2154  # recipe and asv_pairs come from recipe.conf
 for pair in $asv_pairs; do
   enrolls=${pair%:*}$enroll_suffix trials=${pair#*:}
   dir=exp/$recipe/runs/$system/ASV-$enrolls-$trials$trial_suffix

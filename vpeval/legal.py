@@ -26,6 +26,8 @@ from vpeval.seeds import generator
 from vpeval.sizes import Conversation, Sizes, conversations
 from vpeval.speaker_values import Scores, SpeakerValue
 
+_LONG = 1_000_000  # pairs of speakers from which on a draw takes long enough to be announced
+
 MOST_FOLDS = 10
 
 
@@ -159,7 +161,8 @@ def _singling_out_curve(
 
     draws = []
     for draw in range(options.draws):
-        logging.info("singling out: L = %d, draw %d of %d", n_utts, draw + 1, options.draws)
+        if len(chosen) * len(test.speakers) >= _LONG:
+            logging.info("singling out: L = %d, draw %d of %d", n_utts, draw + 1, options.draws)
         folds, counts = test.folds(who, n_utts, MOST_FOLDS, seed, f"folds of draw {draw}")
         draws.append(singling_out(vectors, owner, folds, counts, sizes, seed, draw))
     return _Curve(

@@ -12,11 +12,9 @@ from vpeval.errors import InputError
 
 def cosine_scores(enroll: Embeddings, trial: Embeddings, pairs: Iterable[tuple[str, str]]) -> list[float]:
     """Cosine of the speaker's mean enrolment vector and the utterance's vector, for (speaker, utterance) pairs."""
-    speakers = _unit(enroll.means(np.arange(len(enroll.speakers))))
-    utts = _unit(trial.vectors)
     row = {spk: number for number, spk in enumerate(enroll.speakers)}
     column = {utt: number for number, utt in enumerate(trial.utts)}
-    matrix = speakers @ utts.T
+    matrix = cosine_matrix(enroll.means(np.arange(len(enroll.speakers))), trial.vectors)
     scores = []
     for spk, utt in pairs:
         if spk not in row:
@@ -27,6 +25,11 @@ def cosine_scores(enroll: Embeddings, trial: Embeddings, pairs: Iterable[tuple[s
             raise InputError(f"no vector of trial utterance '{utt}'; extract the embeddings again", trial.directory)
         scores.append(float(matrix[row[spk], column[utt]]))
     return scores
+
+
+def cosine_matrix(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Cosines of every row vector with every column vector, in double precision."""
+    return _unit(rows) @ _unit(columns).T
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

@@ -1,0 +1,37 @@
+#!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
+"""Score all pairs of utterances of two embedding directories by their cosine, for voice similarity matrices.
+
+Usage: steps/score_pairs.py <embedding-dir> <embedding-dir> <scores>
+ e.g.: steps/score_pairs.py exp/mini/embeddings/ecapa/mini_dev_trials_f \\
+         exp/mini/embeddings/ecapa/mini_dev_trials_f_mcadams exp/mini/runs/mcadams/VSM-mini_dev_trials_f/scores_oa
+
+Lines are '<utt> <utt> <score>'; an utterance is not paired with itself, nor with its own anonymised version.
+"""
+
+from vpeval import script
+from vpeval.asv.scoring import cosine_matrix
+from vpeval.embeddings import read_embeddings
+from vpeval.files import write_text
+
+
+def main() -> None:
+    """Write a line for every pair."""
+    parser = script.Parser(__doc__)
+    parser.add_argument("first", metavar="embedding-dir")
+    parser.add_argument("second", metavar="embedding-dir")
+    parser.add_argument("scores")
+    args = parser.parse_args()
+    first, second = read_embeddings(args.first), read_embeddings(args.second)
+    first.find(second)
+    matrix = cosine_matrix(first.vectors, second.vectors)
+    lines = (
+        f"{one} {other} {score:.6f}\n"
+        for one, row in zip(first.utts, matrix, strict=True)
+        for other, score in zip(second.utts, row, strict=True)
+        if one != other
+    )
+    write_text(args.scores, "".join(lines))
+
+
+if __name__ == "__main__":
+    script.main(main)

@@ -1,0 +1,87 @@
+"""./run.sh on six speakers, with the real models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import kaldi_native_io
+import kaldiio
+import numpy as np
+import pytest
+
+from vpeval.records import Record, read_records
+
+pytestmark = pytest.mark.e2e
+
+
+def results(clone: Path, system: str = "mcadams") -> list[Record]:
+    return read_records(clone / f"exp/tiny/runs/{system}/results.jsonl")
+
+
+def mean(records: list[Record], metric: str, condition: str) -> float:
+    values = [record.value for record in records if (record.metric, record.condition) == (metric, condition)]
+    return float(np.mean(values))
+
+
+def test_a_fresh_clone_gets_every_result(finished):
+    run = finished.path / "exp/tiny/runs/mcadams"
+    assert (run / "results.txt").read_text().startswith("ASV-tiny_dev_enrolls-tiny_dev_trials_f\n  EER: ")
+    assert {path.name for path in (run / "latex").iterdir()} >= {"results.ASV_dev.tex", "results.ASR_dev.tex"}
+    metrics = {record.metric for record in results(finished.path)}
+    assert metrics >= {"eer_kaldi", "eer_threshold", "eer_rocch", "cllr", "min_cllr", "dsys", "zebra_population", "wer"}
+    assert metrics >= {"linkability", "one_minus_eer", "singling_out", "srd_max", "g_vd", "deid"}
+    assert "WER" in (finished.path / "output").read_text()
+
+
+def test_the_numbers_are_plausible(finished):
+    records = results(finished.path)
+    assert mean(records, "eer_kaldi", "oo") < mean(records, "eer_kaldi", "oa")
+    assert mean(records, "min_cllr", "oo") < mean(records, "min_cllr", "oa")
+    assert mean(records, "wer", "o") < 15
+    assert mean(records, "linkability", "oo") > 0.9
+
+
+def test_other_programs_read_the_arks(finished):
+    scp = finished.path / "exp/tiny/embeddings/ecapa/tiny_dev_enrolls/embedding.scp"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(finished.path)
+        ours = dict(kaldiio.load_scp(str(scp)))
+        with kaldi_native_io.SequentialFloatVectorReader(f"scp:{scp}") as reader:
+            theirs = {key: np.array(vector) for key, vector in reader}
+    assert ours.keys() == theirs.keys() and len(ours) == 30
+    assert all(np.array_equal(ours[key], theirs[key]) and ours[key].shape == (192,) for key in ours)
+
+
+def test_a_second_run_skips_everything_long(finished):
+    output = finished.run()
+    assert "embeddings of" not in output and "decoded" not in output and "real-time factor" not in output
+    assert output.count("is up to date, skipped") > 10
+
+
+def test_another_hook_redoes_only_what_depends_on_it(finished):
+    before = (finished.path / "exp/tiny/embeddings/ecapa/tiny_dev_enrolls/embedding.ark").stat().st_mtime_ns
+    output = finished.run("--stage", "3", "--anonymizer", "local/anon/template/anonymize.py")
+    assert "exp/tiny/embeddings/ecapa/tiny_dev_enrolls is up to date, skipped" in output
+    assert "exp/tiny/runs/original/ASV-tiny_dev_enrolls-tiny_dev_trials_f is up to date, skipped" in output
+    assert (finished.path / "exp/tiny/embeddings/ecapa/tiny_dev_enrolls/embedding.ark").stat().st_mtime_ns == before
+    assert {record.system for record in results(finished.path, "template")} == {"original", "template"}
+    assert "mcadams" in output and "template" in output
+
+
+def test_killed_in_every_stage_and_with_other_jobs_the_results_are_the_same(finished, make_clone):
+    clone = make_clone("killed")
+    exp, data = clone.path / "exp/tiny", clone.path / "data"
+
+    def begun(folder: Path, pattern: str, count: int = 2):
+        return lambda: sum(1 for _ in folder.glob(pattern)) >= count
+
+    clone.kill("--nj", "4", when=begun(data, "tiny_dev_enrolls/wav.scp", 1))
+    clone.kill("--nj", "4", when=begun(data, ".tiny_dev_enrolls_mcadams.work/out/wav/*.wav"))
+    clone.kill("--nj", "4", when=begun(exp, "embeddings/ecapa/.tiny_dev_enrolls.work/parts/*.npy"))
+    clone.kill("--nj", "4", when=begun(exp, "runs/mcadams/ASV-*/scores"))
+    clone.kill("--nj", "4", when=begun(exp, "decode/whisper_base/.tiny_dev_trials_f.work/parts/*.txt"))
+    output = clone.run("--nj", "4")
+    assert "going on" in output
+    ours, theirs = (path / "exp/tiny/runs/mcadams" for path in (clone.path, finished.path))
+    for name in ("results.jsonl", "results.txt"):
+        assert (ours / name).read_bytes() == (theirs / name).read_bytes()

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# All tests: lint, types, unit, shell and end-to-end.
+set -euo pipefail
+
+only=           # one of lint, types, unit, e2e
+
+help_message="Usage: tests/run.sh [--only lint|types|unit|e2e]
+
+Without options everything runs, in about ten minutes; the end-to-end part needs the models of conf/models.yaml and
+fetches them."
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export VPEVAL_TESTS=1
+. ./path.sh
+. utils/parse_options.sh
+[[ $# = 0 && $only =~ ^(|lint|types|unit|e2e)$ ]] || { echo "$help_message" >&2; exit 1; }
+
+part() {
+  [ -z "$only" ] || [ "$only" = "$1" ] || return 1
+  echo "== $1"
+}
+
+if part lint; then
+  ruff check .
+  ruff format --check --quiet .
+  mapfile -t scripts < <(git ls-files -co --exclude-standard '*.sh')
+  shellcheck -x "${scripts[@]}"
+fi
+
+if part types; then
+  mypy
+fi
+
+if part unit; then
+  python3 -m pytest -n 2 -m "not e2e" tests vpeval
+fi
+
+if part e2e; then
+  mapfile -t models < <(python3 -c 'from vpeval.models import read_models; print(*read_models(), sep="\n")')
+  utils/get_model.py "${models[@]}" >/dev/null
+  python3 -m pytest -m e2e tests
+fi

@@ -18,13 +18,10 @@ from vpeval.sizes import parse_sizes
 
 def main() -> None:
     """Read two embedding directories, write records and per-speaker values."""
-    parser = script.Parser(__doc__)
+    parser = script.scorer_parser(__doc__)
     parser.add_argument("--n-enroll", metavar="LIST", help="numbers N' of enrolment speakers (20,100,all)")
     parser.add_argument("--n-utts", metavar="LIST", help="numbers L of utterances per test vector (1,3,30,all)")
     parser.add_argument("--draws", type=script.natural, default=0, help="random draws; 0: exact expectation (0)")
-    parser.add_argument("--bootstrap", type=script.natural, default=1000, metavar="N", help="resamples; 0: no interval")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--tag", action="append", default=[], metavar="NAME=VALUE", help="tag of the records")
     parser.add_argument("enroll", metavar="enroll-dir")
     parser.add_argument("test", metavar="test-dir")
     parser.add_argument("out", metavar="out.jsonl")

@@ -26,13 +26,8 @@ from vpeval.trials import read_utterance_pairs
 
 def main() -> None:
     """Read the scores of three conditions, write records and matrices."""
-    parser = script.Parser(__doc__)
+    parser = script.scorer_parser(__doc__)
     parser.add_argument("--mode", choices=("full", "vpc"), default="full", help="all pairs, or as in the challenges")
-    parser.add_argument(
-        "--bootstrap", type=script.natural, default=1000, metavar="N", help="resamples; 0: no intervals"
-    )
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--tag", action="append", default=[], metavar="NAME=VALUE", help="tag of the records")
     for name in ("oo", "oa", "aa", "utt2spk", "out"):
         parser.add_argument(name, metavar=f"scores-{name}" if name in CONDITIONS else name)
     args = parser.parse_args()

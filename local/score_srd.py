@@ -17,16 +17,13 @@ from vpeval.records import parse_tags
 
 def main() -> None:
     """Read two embedding directories, write records and per-speaker values."""
-    parser = script.Parser(__doc__)
+    parser = script.scorer_parser(__doc__)
     parser.add_argument(
         "--similarity", choices=("cosine", "euclidean"), default="cosine", help="of embeddings, or of histograms"
     )
     parser.add_argument(
         "--ties", choices=("mid", "strict"), default="mid", help="spread over the tied ranks, or take the last"
     )
-    parser.add_argument("--bootstrap", type=script.natural, default=1000, metavar="N", help="resamples; 0: no interval")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--tag", action="append", default=[], metavar="NAME=VALUE", help="tag of the records")
     parser.add_argument("references", metavar="reference-dir")
     parser.add_argument("inputs", metavar="input-dir")
     parser.add_argument("out", metavar="out.jsonl")

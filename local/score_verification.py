@@ -24,14 +24,9 @@ from vpeval.trials import read_scores, read_trials, trial_speakers
 
 def main() -> None:
     """Read trials and scores, write records and curves."""
-    parser = script.Parser(__doc__)
-    parser.add_argument(
-        "--bootstrap", type=script.natural, default=1000, metavar="N", help="resamples; 0: no intervals"
-    )
-    parser.add_argument("--seed", type=int, default=0)
+    parser = script.scorer_parser(__doc__)
     parser.add_argument("--utt2spk", help="speakers of the trial utterances; default: from targets and ids")
     parser.add_argument("--versus", metavar="SCORES", help="other scores of the same trials to compare with")
-    parser.add_argument("--tag", action="append", default=[], metavar="NAME=VALUE", help="tag of the records")
     parser.add_argument("trials")
     parser.add_argument("scores")
     parser.add_argument("out")

@@ -39,6 +39,17 @@ def batch_parser(doc: str | None) -> Parser:
     return parser
 
 
+def scorer_parser(doc: str | None) -> Parser:
+    """Options that all scorers share."""
+    parser = Parser(doc)
+    parser.add_argument(
+        "--bootstrap", type=natural, default=1000, metavar="N", help="resamples; 0: no intervals (1000)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of everything random (0)")
+    parser.add_argument("--tag", action="append", default=[], metavar="NAME=VALUE", help="tag of the records")
+    return parser
+
+
 def boolean(text: str) -> bool:
     """The strict true|false of Kaldi options."""
     if text not in ("true", "false"):

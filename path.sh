@@ -12,20 +12,45 @@ vpeval_make_venv() {
     "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && break
     python=python3
   done
+  command -v "$python" >/dev/null || {
+    echo "path.sh: there is no python3 on PATH; install Python 3.11, 3.12 or 3.13" >&2
+    return 1
+  }
   "$python" "$root/utils/make_venv.py" "$@"
 }
 
+# VPEVAL_PYTHON: print the directory of its python3, once it is clear that it can run the recipes.
+vpeval_own_python() {
+  local root=$1 python folder missing
+  python=$(command -v "$VPEVAL_PYTHON") && folder=$(cd "$(dirname "$python")" && pwd) && [ -x "$folder/python3" ] || {
+    echo "path.sh: VPEVAL_PYTHON=$VPEVAL_PYTHON is not a Python in a directory that has python3; mend or unset it" >&2
+    return 1
+  }
+  missing=$("$folder/python3" -c '
+import importlib.util, sys
+if sys.version_info < (3, 11):
+    print("Python 3.11 (it is %d.%d)" % sys.version_info[:2])
+else:
+    names = ("numpy", "scipy", "soundfile", "kaldiio", "yaml", "torch")
+    print(*(name for name in names if not importlib.util.find_spec(name)))') || return 1
+  [ -z "$missing" ] || {
+    echo "path.sh: VPEVAL_PYTHON=$VPEVAL_PYTHON lacks $missing; run" >&2
+    echo "  $folder/python3 -m pip install -r $root/requirements.txt -c $root/constraints.txt" >&2
+    echo "or unset VPEVAL_PYTHON to have an environment made in .venv" >&2
+    return 1
+  }
+  echo "$folder"
+}
+
 vpeval_setup() {
-  local root python requirements
+  local root ready folder requirements
   root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || return 1
-  [ "${VPEVAL_ROOT:-}" = "$root" ] && return 0
+  ready="$root${VPEVAL_TESTS:+ with tests}"
+  [ "${VPEVAL_READY:-}" = "$ready" ] && return 0
 
   if [ -n "${VPEVAL_PYTHON:-}" ]; then
-    python=$(command -v "$VPEVAL_PYTHON") && [ -x "$(dirname "$python")/python3" ] || {
-      echo "path.sh: VPEVAL_PYTHON=$VPEVAL_PYTHON is not a Python in a directory that has python3; mend or unset it" >&2
-      return 1
-    }
-    PATH="$(dirname "$python"):$PATH"
+    folder=$(vpeval_own_python "$root") || return 1
+    PATH="$folder:$PATH"
   else
     requirements=("$root/requirements.txt")
     [ -z "${VPEVAL_TESTS:-}" ] || requirements+=("$root/requirements-test.txt")
@@ -36,8 +61,8 @@ vpeval_setup() {
   export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
   # One byte order everywhere: Kaldi tables are sorted in the C locale; the text in them is UTF-8.
   export LC_ALL=C PYTHONUTF8=1
-  export VPEVAL_ROOT="$root"
+  export VPEVAL_READY="$ready"
 }
 
-vpeval_setup || { unset -f vpeval_setup vpeval_make_venv; return 1; }
-unset -f vpeval_setup vpeval_make_venv
+vpeval_setup || { unset -f vpeval_setup vpeval_make_venv vpeval_own_python; return 1; }
+unset -f vpeval_setup vpeval_make_venv vpeval_own_python

@@ -15,6 +15,7 @@ anon_level=spk            # spk: one pseudo-speaker per speaker; utt: one per ut
 system=                   # name of the results; default: from the hook
 asv=ecapa                 # attacker's speaker model, conf/asv/<name>.yaml
 asr=whisper_base          # recogniser, conf/asr/<name>.yaml
+edition=2020              # challenge whose result file and submission are made: 2020, 2022, 2024 or 2026
 nj=$(getconf _NPROCESSORS_ONLN)
 seed=0
 
@@ -35,12 +36,12 @@ What is up to date is skipped.
   --anon-level spk|utt          pseudo-speaker per speaker or per utterance ($anon_level)
   --system NAME                 name for the results (from the hook)
   --asv NAME  --asr NAME        configurations in conf/asv and conf/asr ($asv, $asr)
+  --edition YEAR                challenge formats: 2020, 2022, 2024 or 2026 ($edition)
   --nj N                        jobs at a time ($nj)
   --seed N                      seed of everything random ($seed)"
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
-. ./path.sh
-. ./cmd.sh
+command_line="./run.sh $*"
 . utils/parse_options.sh
 [ $# = 0 ] || { echo "$0: unexpected argument '$1'; see --help" >&2; exit 1; }
 . utils/stages.sh
@@ -51,10 +52,17 @@ conf=egs/$recipe/recipe.conf
 [ -f "$conf" ] || { echo "$0: no recipe '$recipe'; there are: $(cd egs && echo *)" >&2; exit 1; }
 . "$conf"
 corpus=${corpus:-egs/$recipe/corpus}
+for file in "conf/asv/$asv.yaml" "conf/asr/$asr.yaml"; do
+  [ -f "$file" ] || { echo "$0: no $file; there are: $(cd "$(dirname "$file")" && echo *.yaml)" >&2; exit 1; }
+done
 [ -d "$corpus" ] || { echo "$0: no corpus in $corpus; give its folder with --corpus DIR" >&2; exit 1; }
 [[ $nj =~ ^[1-9][0-9]*$ ]] || { echo "$0: --nj $nj: expected a whole number of at least 1" >&2; exit 1; }
 [[ $seed =~ ^[0-9]+$ ]] || { echo "$0: --seed $seed: expected a whole number" >&2; exit 1; }
+[[ $edition =~ ^(2020|2022|2024|2026)$ ]] || { echo "$0: --edition $edition: expected 2020, 2022, 2024 or 2026" >&2; exit 1; }
+((edition <= 2022)) && result_file=results.txt || result_file=result_for_rank
 [[ $anon_level =~ ^(spk|utt)$ ]] || { echo "$0: --anon-level $anon_level: expected spk or utt" >&2; exit 1; }
+. ./path.sh
+. ./cmd.sh
 hook_and_name=$(utils/find_hook.py "$anonymizer")
 hook=${hook_and_name% *}
 system=${system:-${hook_and_name##* }}
@@ -66,6 +74,7 @@ mapfile -t trial_sets < <(tr -s ' ' '\n' <<<"$asv_pairs" | cut -d: -f2 | sort -u
 read -ra other_sets <<<"$train_sets $pool_sets"
 original=("${eval_sets[@]/#/data/}") anonymised=("${eval_sets[@]/#/data/}")
 anonymised=("${anonymised[@]/%/_$system}")
+vectors=("${original[@]/#data/exp/$recipe/embeddings/$asv}" "${anonymised[@]/#data/exp/$recipe/embeddings/$asv}")
 speech=("${trial_sets[@]/#/data/}")
 run=exp/$recipe/runs
 
@@ -106,19 +115,19 @@ if stage_is 5 "speaker embeddings ($asv)"; then
 fi
 
 if stage_is 6 "verification: EER, Cllr, D_sys, ZEBRA"; then
-  need 5 "exp/$recipe/embeddings/$asv"
+  need 5 "${vectors[@]}"
   local/score_asv.sh --seed "$seed" "$conf" "$asv" original oo
   local/score_asv.sh --seed "$seed" "$conf" "$asv" "$system" oa
   local/score_asv.sh --seed "$seed" "$conf" "$asv" "$system" aa
 fi
 
 if stage_is 7 "voice similarity: G_VD, DeID"; then
-  need 5 "exp/$recipe/embeddings/$asv"
+  need 5 "${vectors[@]}"
   local/score_vsm.sh --seed "$seed" "$conf" "$asv" "$system"
 fi
 
 if stage_is 8 "legal metrics: linkability, singling out"; then
-  need 5 "exp/$recipe/embeddings/$asv"
+  need 5 "${vectors[@]}"
   for condition in oo oa aa; do
     [ $condition = oo ] && name=original || name=$system
     local/score_legal.sh --metrics "linkability singling_out" --seed "$seed" "$conf" "$asv" "$name" $condition
@@ -126,7 +135,7 @@ if stage_is 8 "legal metrics: linkability, singling out"; then
 fi
 
 if stage_is 9 "similarity rank disclosure"; then
-  need 5 "exp/$recipe/embeddings/$asv"
+  need 5 "${vectors[@]}"
   local/score_legal.sh --metrics srd --seed "$seed" "$conf" "$asv" original oo
   local/score_legal.sh --metrics srd --seed "$seed" "$conf" "$asv" "$system" aa
 fi
@@ -143,10 +152,22 @@ fi
 if stage_is 11 "results"; then
   need 6 "$run/original" "$run/$system"
   local/collect_results.py "$run/$system/results.jsonl" "$run/original" "$run/$system"
-  local/write_results.py "$run/$system/results.jsonl" "$run/$system/results.txt"
+  local/write_results.py --edition "$edition" --system "$system" --attacker "$asv" \
+    "$run/$system/results.jsonl" "$run/$system/$result_file"
   local/results_to_latex.py --out-dir "$run/$system/latex" "$run/$system/results.jsonl"
+  local/plot_figures.py "$run/original" "$run/$system" "$run/$system/figures"
+  local/make_report.py --command-line "$command_line" --note "${report_note:-}" \
+    "$run/original" "$run/$system" "$run/$system/report.html"
+  local/compare.py --seed "$seed" "exp/$recipe/comparison" "$run"/*/results.jsonl >/dev/null
   local/print_summary.py "$run"/*/results.jsonl
-  echo "results: $run/$system/results.txt, results.jsonl, latex/"
+  echo "results: $run/$system/$result_file, results.jsonl, latex/, figures/; all systems: exp/$recipe/comparison/"
+  echo "report:  $run/$system/report.html"
 fi
 
-not_built 12 "submission package"
+if stage_is 12 "submission package, edition $edition"; then
+  need 3 "${anonymised[@]}"
+  need 11 "$run/$system/results.jsonl"
+  local/make_submission.py --edition "$edition" --attacker "$asv" --seed "$seed" --note anon_level="$anon_level" \
+    "$run/$system" "$run/$system/submission.tar.gz" "${original[@]}"
+  local/check_submission.py "$run/$system/submission.tar.gz" "${original[@]}"
+fi

@@ -9,7 +9,7 @@ Lines are '<utt> <utt> <score>'; an utterance is not paired with itself, nor wit
 """
 
 from vpeval import script
-from vpeval.asv.scoring import cosine_matrix
+from vpeval.asv.scoring import unit
 from vpeval.embeddings import read_embeddings
 from vpeval.files import write_text
 
@@ -23,7 +23,7 @@ def main() -> None:
     args = parser.parse_args()
     first, second = read_embeddings(args.first), read_embeddings(args.second)
     first.find(second)
-    matrix = cosine_matrix(first.vectors, second.vectors)
+    matrix = unit(first.vectors) @ unit(second.vectors).T
     lines = (
         f"{one} {other} {score:.6f}\n"
         for one, row in zip(first.utts, matrix, strict=True)

@@ -17,6 +17,7 @@ import sys
 OLDEST, NEWEST = (3, 11), (3, 13)
 NEEDED_GB = 3
 OWN = "Or set VPEVAL_PYTHON=/path/to/python of an environment that has the packages of requirements.txt."
+FULL = "No space left on device"
 NETWORK = (
     "Temporary failure in name resolution",
     "Name or service not known",
@@ -28,6 +29,7 @@ NETWORK = (
     "ReadTimeoutError",
     "connection broken",
     "Failed to establish a new connection",
+    "(from versions: none)",
 )
 
 
@@ -37,17 +39,22 @@ def main(root, requirements):
             "Python %s to %s is needed and %s is %s.\nInstall one of them and put it on PATH as python3.X. %s"
             % (dotted(OLDEST), dotted(NEWEST), sys.executable, dotted(sys.version_info), OWN)
         )
-    venv = os.path.join(root, ".venv")
-    stamp = os.path.join(venv, "requirements.sha256")
     try:
-        lock = open(venv + ".lock", "w")
+        lock = open(os.path.join(root, ".venv.lock"), "w")
     except OSError as error:
         stop("cannot write to %s (%s).\nClone into a directory that you may write to. %s" % (root, error.strerror, OWN))
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        say("another process is setting up the environment; waiting for it")
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            say("another process is setting up the environment; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        update(root, requirements)
+
+
+def update(root, requirements):
+    venv = os.path.join(root, ".venv")
+    stamp = os.path.join(venv, "requirements.sha256")
     # One digest for each leading part of the list: the packages for the tests include those for the recipes.
     constraints = os.path.join(root, "constraints.txt")
     parts = [digest([constraints, *requirements[: n + 1]]) for n in range(len(requirements))]
@@ -87,10 +94,12 @@ def make(venv):
         universal_newlines=True,
     )
     if done.returncode:
-        stop(
-            "cannot make %s:\n%s\nOn Debian and Ubuntu the module is in the package python3-venv. %s"
-            % (venv, "\n".join(done.stdout.strip().splitlines()[-3:]), OWN)
+        remedy = (
+            "Make room and start again."
+            if FULL in done.stdout
+            else "On Debian and Ubuntu the module is in the package python3-venv."
         )
+        stop("cannot make %s:\n%s\n%s %s" % (venv, "\n".join(done.stdout.strip().splitlines()[-3:]), remedy, OWN))
 
 
 def install(python, root, requirements):
@@ -126,13 +135,13 @@ def install(python, root, requirements):
         sys.stderr.write("\r%78s\r" % "")
     if pip.wait():
         text = "\n".join(lines)
-        last = [line for line in lines if line.startswith("ERROR")][:2] or lines[-2:]
-        if "No space left on device" in text:
+        last = [line for line in lines if line.startswith("ERROR")][:2] or lines[-2:] or ["no message"]
+        if FULL in text:
             stop("the disk is full: %s\nMake room and start again; what is there already is used. %s" % (last[0], OWN))
         if any(sign in text for sign in NETWORK):
             stop(
-                "the package index cannot be reached.\nCheck the network or pip's settings (proxy, index) and start "
-                "again; what is there already is used. %s" % OWN
+                "the package index cannot be reached (%s).\nCheck the network or pip's settings (proxy, index) and "
+                "start again; what is there already is used. %s" % (last[0], OWN)
             )
         stop("pip failed: %s\nThe whole log is in .venv/install.log. %s" % ("\n".join(last), OWN))
 
@@ -170,3 +179,5 @@ if __name__ == "__main__":
         main(os.path.abspath(sys.argv[1]), sys.argv[2:])
     except KeyboardInterrupt:
         stop("interrupted; start again to go on")
+    except OSError as error:
+        stop("cannot write the environment (%s).\nMake room or mend the permissions and start again. %s" % (error, OWN))

@@ -3,7 +3,8 @@
 
 last_stage=12
 for _number in "${stage:?}" "${stop_stage:?}"; do
-  if ! [[ $_number =~ ^[0-9]+$ ]] || ((_number > last_stage)); then
+  # Two digits at most, and none of them a leading zero, which bash would take for an octal number.
+  if ! [[ $_number =~ ^(0|[1-9][0-9]?)$ ]] || ((_number > last_stage)); then
     echo "$0: stage '$_number' is out of range; stages are 0 to $last_stage (see --help)" >&2
     exit 1
   fi

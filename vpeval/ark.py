@@ -45,15 +45,15 @@ def read_vectors(scp: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     shape: tuple[int, ...] | None = None
     try:
         for number, line in read_lines(scp):
-            key, _, place = line.strip().partition(" ")
-            ark, colon, offset = place.strip().rpartition(":")
-            if not colon or not offset.isdigit():
+            key, *place = line.split(maxsplit=1)
+            ark, _, offset = place[0].rstrip().rpartition(":") if place else ("", "", "")
+            if not ark or not offset.isdecimal():
                 raise InputError("expected <utterance> <ark file>:<offset>", scp, number)
             if key in vectors:
                 raise InputError(f"'{key}' appears twice; keep one line", scp, number)
             if ark not in arks:
                 arks[ark] = _find_ark(ark, scp, number)
-            vector = _load(f"{arks[ark]}:{offset}", handles, scp, number)
+            vector = _load(arks[ark], int(offset), handles, scp, number)
             if vector.ndim != 1 or (shape is not None and vector.shape != shape):
                 wanted = "a vector" if shape is None else f"dimension {shape[0]} as in the lines above"
                 found = " x ".join(map(str, vector.shape))
@@ -78,12 +78,19 @@ def _find_ark(ark: str, scp: str | os.PathLike[str], number: int) -> str:
     raise InputError(f"{ark} is neither there nor beside the scp; extract the embeddings again", scp, number)
 
 
-def _load(place: str, handles: dict[str, Any], scp: str | os.PathLike[str], number: int) -> np.ndarray:
+def _load(ark: str, offset: int, handles: dict[str, Any], scp: str | os.PathLike[str], number: int) -> np.ndarray:
+    place = f"{ark}:{offset}"
     # kaldiio meets a damaged ark with whatever its parser trips over, so no narrower class will do.
     try:
         loaded = kaldiio.load_mat(place, fd_dict=handles)
+        handles[ark].seek(offset)
+        head = handles[ark].read(10)
     except Exception as error:
-        raise InputError(f"cannot read {place} ({error}); extract the embeddings again", scp, number) from None
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"cannot read {place} ({reason}); extract the embeddings again", scp, number) from None
     if not isinstance(loaded, np.ndarray) or loaded.dtype.kind != "f":
         raise InputError(f"{place} does not hold a vector of floats", scp, number)
+    # A binary vector begins "\0BFV ", 4 (the size of an integer), dimension; kaldiio takes what there is of the rest.
+    if head[3:5] == b"V " and int.from_bytes(head[6:], "little") != len(loaded):
+        raise InputError(f"{ark} is cut off; extract the embeddings again", scp, number)
     return loaded

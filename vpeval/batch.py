@@ -8,19 +8,18 @@ together with its stamp. Killed at any moment, the same call goes on where it st
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from vpeval.data.directory import DataDir
 from vpeval.errors import InputError
-from vpeval.files import replace_directory, write_text
+from vpeval.files import locked, replace_directory, write_text
 from vpeval.stamps import STAMP, fingerprint, is_current, write_stamp
 
 log = logging.getLogger(__name__)
@@ -77,13 +76,17 @@ class Part:
 
 def run(task: Task, targets: Sequence[Target], cmd: str, nj: int, log_dir: Path) -> list[Target]:
     """Bring all `targets` up to date; return those that had work to do."""
+    _refuse_shared(targets)
     with ExitStack() as locks:
+        # Every process takes the locks in the same order, or two of them could wait for each other for ever.
+        for target in sorted(targets, key=lambda target: str(target.out.resolve())):
+            target.out.parent.mkdir(parents=True, exist_ok=True)
+            locks.enter_context(locked(target.out.with_name(f".{target.out.name}.lock"), str(target.out)))
         stale = []
         for target in targets:
-            target.out.parent.mkdir(parents=True, exist_ok=True)
-            locks.enter_context(_locked(target.out))
             if is_current(target.out / STAMP, target.fingerprint, [target.out]):
                 log.info("%s is up to date, skipped", target.out)
+                shutil.rmtree(target.work, ignore_errors=True)  # what a kill just after publishing left
             else:
                 stale.append(target)
         missing = [(target, utt) for target in stale for utt in _missing(task, target)]
@@ -112,16 +115,11 @@ def report(done: int, total: int) -> None:
     print(f"progress: {done}/{total}", flush=True)
 
 
-@contextmanager
-def _locked(out: Path) -> Iterator[None]:
-    """One process at a time makes a directory; the lock goes with the process, however it ends."""
-    with open(out.with_name(f".{out.name}.lock"), "w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            log.info("%s is being made by another process; waiting for it", out)
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+def _refuse_shared(targets: Sequence[Target]) -> None:
+    outs = [target.out.resolve() for target in targets]
+    for target, out in zip(targets, outs, strict=True):
+        if outs.count(out) > 1:
+            raise InputError("the results of two data directories would go here; name one of them", target.out)
 
 
 def _missing(task: Task, target: Target) -> list[str]:
@@ -134,6 +132,8 @@ def _missing(task: Task, target: Target) -> list[str]:
     parts = target.work / task.parts
     parts.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(target.work / "split", ignore_errors=True)
+    for unfinished in parts.glob(".*.tmp"):  # of a worker that was killed while it wrote
+        unfinished.unlink()
     missing = []
     for utt in target.data.utts:
         part = parts / f"{utt}{task.suffix}"
@@ -167,8 +167,15 @@ def _write_jobs(jobs: list[list[tuple[Target, str]]]) -> None:
 
 def _launch(task: Task, targets: Sequence[Target], count: int, cmd: str, log_dir: Path) -> None:
     works = [str(target.work) for target in targets]
-    logs = str(log_dir / f"{task.name}.JOB.log")
-    line = [*shlex.split(cmd), f"JOB=1:{count}", logs, *task.worker, "JOB", *works]
+    job = "JOB"
+    while any(job in word for word in (str(log_dir), task.name, *task.worker, *works)):
+        job += "_"  # the launcher replaces this word wherever it stands, in the path of a clone as well
+    try:
+        launcher = shlex.split(cmd)
+    except ValueError as error:
+        raise InputError(f"--cmd {cmd}: {error}") from None
+    logs = str(log_dir / f"{task.name}.{job}.log")
+    line = [*launcher, f"{job}=1:{count}", logs, *task.worker, job, *works]
     code = subprocess.run(line, check=False).returncode
     if code != 0:
         raise InputError(

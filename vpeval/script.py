@@ -80,7 +80,7 @@ def main(function: Callable[[], int | None]) -> NoReturn:
         sys.stdout.flush()
     except InputError as error:
         code = _fail(program, str(error))
-    except (PermissionError, FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+    except (PermissionError, FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         code = _fail(program, f"{error.filename}: {error.strerror}; check the path and its permissions")
     except BrokenPipeError:
         # The reader (head, less) has gone: nothing to say and nobody to say it to.

@@ -44,7 +44,7 @@ def is_current(stamp: Path, wanted: str, outputs: Sequence[Path]) -> bool:
     """Whether `outputs` were made under fingerprint `wanted` and have not been touched since."""
     try:
         found = json.loads(stamp.read_text())
-    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return False
     return bool(found == {"made_from": wanted, "files": _listing(outputs)})
 

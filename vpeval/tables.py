@@ -14,8 +14,8 @@ from vpeval.errors import InputError
 from vpeval.files import write_text
 
 
-def read_lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
-    """Yield (line number, line without its end) of a UTF-8 text file; blank lines are errors."""
+def read_lines(path: str | PathLike[str], blanks: bool = False) -> Iterator[tuple[int, str]]:
+    """Yield (line number, line without its end) of a UTF-8 text file; blank lines are errors, or skipped (`blanks`)."""
     try:
         raw = Path(path).read_bytes()
     except FileNotFoundError:
@@ -32,6 +32,8 @@ def read_lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
         if "\0" in text:
             raise InputError("holds a NUL byte; is this a text file?", path, number)
         if not text.strip():
+            if blanks:
+                continue
             raise InputError("blank line; remove it", path, number)
         yield number, text.rstrip("\r")
 

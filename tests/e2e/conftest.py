@@ -45,7 +45,7 @@ class Clone:
         return ["./run.sh", "--recipe", "tiny", "--corpus", "egs/mini/corpus", *options]
 
     def _settings(self) -> dict[str, object]:
-        ours = ("VPEVAL_ROOT", "VPEVAL_RUN_PID", "PYTHONPATH")
+        ours = ("VPEVAL_READY", "VPEVAL_RUN_PID", "PYTHONPATH")
         environment = {name: value for name, value in os.environ.items() if name not in ours}
         environment |= {"VPEVAL_PYTHON": sys.executable, "VPEVAL_MODELS": str(models.store())}
         return {"cwd": self.path, "env": environment, "stderr": subprocess.STDOUT, "text": True}

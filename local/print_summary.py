@@ -1,19 +1,21 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
 """Print the results of one or several runs as tables of at most 100 columns, systems side by side.
 
-Usage: local/print_summary.py <results.jsonl | results.txt> ...
- e.g.: local/print_summary.py exp/mini/results.jsonl
+Usage: local/print_summary.py [<name>=]<results> ...
+ e.g.: local/print_summary.py exp/mini/runs/mcadams/results.jsonl b2=RESULTS_mcadams
+
+Results are results.jsonl or result files of VoicePrivacy 2020, 2022, 2024 or 2026; <name> names their system.
 """
 
 from vpeval import script
 from vpeval.results import summary
-from vpeval.results.load import load
+from vpeval.results.load import Source, load
 
 
 def main() -> None:
     """Read the records, print them."""
     parser = script.Parser(__doc__)
-    parser.add_argument("results", nargs="+")
+    parser.add_argument("results", nargs="+", type=Source.parse)
     args = parser.parse_args()
     print(summary.render(load(args.results)), end="")
 

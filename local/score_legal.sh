@@ -39,7 +39,7 @@ esac
 for metric in $metrics; do
   [ "$metric" != srd ] || [ "$condition" != oa ] || continue
   dir=exp/$recipe/runs/$system/$metric-$condition
-  stamp=(--stamp "$dir/.stamp.json" --option "seed=$seed bootstrap=$bootstrap attacker=$attacker system=$system"
+  stamp=(--stamp "$dir/.stamp.json" --option "seed=$seed bootstrap=$bootstrap attacker=$attacker system=$system $legal_sizes $srd_inputs"
     --input vpeval/metrics --input vpeval/legal.py --input vpeval/disclosure.py --output "$dir/records.jsonl")
   for part in "${enrolls[@]}" "${trials[@]}"; do stamp+=(--input "$part"); done
   if up_to_date "${stamp[@]}"; then
@@ -49,13 +49,14 @@ for metric in $metrics; do
   if [ "$metric" = srd ]; then
     local/split_embeddings.py --n-inputs "$srd_inputs" --seed "$seed" "${enrolls[@]}" "${trials[@]}" \
       "$dir/reference" "$dir/input"
-    inputs=("$dir/reference" "$dir/input")
+    sizes=() inputs=("$dir/reference" "$dir/input")
   else
     steps/pool_embeddings.py "${enrolls[@]}" "$dir/enrolls"
     steps/pool_embeddings.py "${trials[@]}" "$dir/trials"
     inputs=("$dir/enrolls" "$dir/trials")
+    [ "$metric" = linkability ] && sizes=(--n-enroll "$legal_sizes") || sizes=(--n-speakers "$legal_sizes")
   fi
-  "local/score_$metric.py" --seed "$seed" --bootstrap "$bootstrap" --tag recipe="$recipe" --tag system="$system" \
+  "local/score_$metric.py" "${sizes[@]}" --seed "$seed" --bootstrap "$bootstrap" --tag recipe="$recipe" --tag system="$system" \
     --tag set="${recipe}_all" --tag condition="$condition" --tag attacker="$attacker" "${inputs[@]}" "$dir/records.jsonl"
   utils/stamp.py write "${stamp[@]}"
   echo "$dir: $(wc -l <"$dir/records.jsonl") numbers"

@@ -1,36 +1,43 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Write the results.txt of the VoicePrivacy 2020 challenge from the records of a run: original data and one system.
+"""Write the results file of a VoicePrivacy challenge from the records of a run: original data and one system.
 
-Usage: local/write_results.py [options] <results.jsonl> [<results.jsonl> ...] <results.txt>
- e.g.: local/write_results.py --system mcadams exp/mini/results.jsonl exp/mini/mcadams/results.txt
+Usage: local/write_results.py [options] <results> [<results> ...] <out>
+ e.g.: local/write_results.py exp/mini/runs/mcadams/results.jsonl exp/mini/runs/mcadams/results.txt
+       local/write_results.py --edition 2022 --attacker ecapa_mcadams results.jsonl results_summary.txt
+       local/write_results.py --edition 2024 --attacker ecapa_mcadams results.jsonl result_for_rank_mcadams
+
+Files: 2020 results.txt; 2022 results.txt with pitch correlations, or the summary if <out> has "summary" in its name;
+2024 and 2026 result_for_rank. Summary and result_for_rank hold the numbers of two attackers: ASV_eval, trained on
+original speech (--asv-eval), and ASV_eval^anon, trained on anonymised speech (--attacker); where there is only one that
+was trained so, the option is not needed.
 """
 
+import logging
+from pathlib import Path
+
 from vpeval import script
-from vpeval.errors import InputError
 from vpeval.files import write_text
-from vpeval.results import vpc2020
+from vpeval.results.editions import EDITIONS, has_semi_informed, of_system, render
 from vpeval.results.load import load
-from vpeval.results.names import ORIGINAL
 
 
 def main() -> None:
-    """Read the records, pick system and attacker, write the view."""
+    """Read the records, pick system and attackers, write the view."""
     parser = script.Parser(__doc__)
+    parser.add_argument("--edition", choices=EDITIONS, default="2020")
     parser.add_argument("--system", help="the system to write; needed where the records hold several")
     parser.add_argument("--attacker", help="the attacker to write; needed where the records hold several")
-    parser.add_argument("records", nargs="+")
-    parser.add_argument("out")
+    parser.add_argument("--asv-eval", metavar="ATTACKER", help="the attacker that was trained on original speech")
+    parser.add_argument("records", metavar="results", nargs="+")
+    parser.add_argument("out", type=Path)
     args = parser.parse_args()
 
-    records = load(args.records)
-    for tag, wanted, kept in (("system", args.system, ORIGINAL), ("attacker", args.attacker, "")):
-        if wanted is None:
-            continue
-        present = sorted({getattr(record, tag) for record in records} - {kept})
-        if wanted not in present:
-            raise InputError(f"no records of {tag} '{wanted}'; there are: {', '.join(present) or 'none'}")
-        records = [record for record in records if getattr(record, tag) in (wanted, kept)]
-    write_text(args.out, vpc2020.render(records))
+    records = of_system(load(args.records), args.system)
+    files = EDITIONS[args.edition]
+    file = files[-1] if "summary" in args.out.name else files[0]
+    if file != "results.txt" and not args.attacker and not has_semi_informed(records):
+        logging.warning("no attacker was trained on anonymised speech, but the challenge ranks by such a one")
+    write_text(args.out, render(records, args.edition, file, args.attacker, args.asv_eval))
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def score_srd(
         for metric, values in (("srd_idr", found), ("srd_rank", ranks))
         for speaker, value in zip(inputs.speakers, values.tolist(), strict=True)
     ]
-    return Scores(records, per_speaker)
+    return Scores(records, per_speaker, histograms.sum(axis=0).tolist())
 
 
 def _records(

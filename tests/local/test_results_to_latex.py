@@ -1,11 +1,6 @@
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from in_process import call
 
-ROOT = Path(__file__).parents[2]
 DEV = """\
 ASV-toy_dev_enrolls-toy_dev_trials_f
   EER: 18%
@@ -23,21 +18,14 @@ def convert(tmp_path):
     (tmp_path / "run/results.txt").write_text(DEV + DEV.replace("_dev", "_test"))
     (tmp_path / "run/dev_only.txt").write_text(DEV)
 
-    def run(*arguments):
-        return subprocess.run(
-            [sys.executable, ROOT / "local/results_to_latex.py", *arguments],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-        )
-
-    return run
+    return lambda *arguments: call("results_to_latex.py", *arguments, cwd=tmp_path)
 
 
 def test_six_tables_are_put_beside_a_file_in_any_directory(convert, tmp_path):
     assert convert("run/results.txt").returncode == 0
-    assert sorted(p.name for p in (tmp_path / "run/latex").iterdir()) == [f"results.{name}.tex" for name in SIX]
+    assert sorted(p.name for p in (tmp_path / "run/latex").iterdir()) == [
+        f"results.{name}.tex" for name in (*SIX, "privacy_dev", "privacy_test")
+    ]
 
 
 def test_style_and_directory_can_be_chosen(convert, tmp_path):
@@ -48,13 +36,14 @@ def test_style_and_directory_can_be_chosen(convert, tmp_path):
     )
 
 
-def test_a_file_with_development_data_alone_leaves_tables_out_and_says_so(convert, tmp_path):
+def test_a_file_with_development_data_alone_leaves_tables_out_and_says_so(convert, tmp_path, caplog):
     done = convert("run/dev_only.txt")
     assert done.returncode == 0
-    assert done.stderr == "no data for ASV_test, ASV_combined, ASR_test, ASR_combined: left out\n"
+    assert caplog.messages == ["no data for ASV_test, ASV_combined, ASR_test, ASR_combined: left out"]
     assert sorted(p.name for p in (tmp_path / "run/latex").iterdir()) == [
         "dev_only.ASR_dev.tex",
         "dev_only.ASV_dev.tex",
+        "dev_only.privacy_dev.tex",
     ]
 
 
@@ -64,6 +53,22 @@ def test_several_files_share_their_tables(convert, tmp_path):
     other.write_text(DEV + DEV.replace("_asr", "_asr_anon").replace("trials_f", "trials_f_anon"))
     assert convert("--out-dir", "tables", "run/results.txt", "other/results.txt").returncode == 0
     assert (tmp_path / "tables/comparison.ASV_dev.tex").exists()
+    assert "original & other" in (tmp_path / "tables/comparison.systems_dev.tex").read_text()
+
+
+def test_a_file_of_another_edition_and_a_name_for_its_system_are_taken(convert, tmp_path):
+    rank = "---- ASV_eval^anon results ----\ndataset split gender enrollment trial EER\ntoy dev f anon anon 12.9\n"
+    (tmp_path / "result_for_rank").write_text(rank)
+    assert convert("--out-dir", "tables", "b2=result_for_rank", "run/results.txt").returncode == 0
+    assert (
+        "toy\\_dev & ASV\\_eval\\_anon & a & a & f & -- & 12.900"
+        in (tmp_path / "tables/comparison.ASV_dev.tex").read_text()
+    )
+
+
+def test_the_look_of_2020_has_the_six_tables_only(convert, tmp_path):
+    assert convert("--style", "vpc2020", "run/results.txt").returncode == 0
+    assert len(list((tmp_path / "run/latex").iterdir())) == 6
 
 
 @pytest.mark.parametrize(
@@ -71,7 +76,7 @@ def test_several_files_share_their_tables(convert, tmp_path):
     [
         ("", "bad.txt:1: is empty;"),
         ("ASV-toy_dev_enrolls-toy_dev_trials_f\n  EER: 18%\n", "bad.txt:2: block"),
-        ("<html>\n", "bad.txt:1: is no line of a VPC 2020 results file"),
+        ("<html>\n", "bad.txt:1: is neither a results file of the challenges"),
     ],
 )
 def test_a_bad_file_is_one_message_and_no_table(convert, tmp_path, text, message):

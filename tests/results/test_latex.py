@@ -86,7 +86,7 @@ def test_two_language_models_give_two_columns_small_first():
 
 def test_booktabs_needs_no_multirow_and_says_what_it_needs():
     for text in latex.tables(run()).values():
-        assert text.startswith("% Needs \\usepackage{booktabs}.\n")
+        assert text.startswith("% Needs \\usepackage{booktabs,graphicx}.\n")
         assert "multirow" not in text
         assert "|" not in text
 
@@ -149,12 +149,51 @@ def test_two_values_for_one_cell_are_refused():
         latex.tables(asr("libri_dev_asr", "o", 1.0, normalizer="a") + asr("libri_dev_asr", "o", 2.0, normalizer="b"))
 
 
-@pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
+def test_files_of_2024_have_their_own_eer_and_no_other_columns():
+    record = Record("eer_threshold", 0.125, set="libri_dev_trials_f", condition="oo", system="original")
+    assert rows(latex.tables([record])["ASV_dev"]) == [["libri\\_dev", "o", "o", "f", "12.500"]]
+    assert "EER (threshold)" in latex.tables([record])["ASV_dev"]
+    assert "threshold" not in latex.tables([record, *asv("libri_dev_trials_f", "oo", 0.1)])["ASV_dev"]
+
+
+def test_several_recognisers_are_not_called_attackers():
+    records = [Record("wer", 5.0, set="libri_dev_asr", condition="o", system="original", attacker=a) for a in "ab"]
+    assert "Recogniser" in latex.tables(records)["ASR_dev"]
+    assert "Attacker" not in latex.tables(records)["ASR_dev"]
+
+
+def test_rows_of_the_evaluation_plan_appear_as_the_plan_prints_them():
+    """Four of the rows of original data that Tables 8 and 10 of the plan share with the published results."""
+    published = {"libri_dev_trials_m": (1.242, 0.034, 14.25), "libri_test_trials_m": (1.114, 0.041, 15.303)}
+    published |= {"vctk_dev_trials_m": (1.439, 0.052, 1.158), "vctk_test_trials_m": (2.067, 0.072, 1.817)}
+    records = [
+        Record(metric, value, set=name, condition="oo", system="original", gender="m")
+        for name, (eer, low, cost) in published.items()
+        for metric, value in (("eer_kaldi", eer / 100), ("min_cllr", low), ("cllr", cost))
+    ]
+    assert [" ".join(row).replace("\\", "") for row in rows(latex.tables(records, "vpc2020")["ASV_combined"])] == [
+        "1 libri_dev 1.242 0.034 14.250 o o m libri_test 1.114 0.041 15.303",
+        "2 vctk_dev_dif 1.439 0.052 1.158 o o m vctk_test_dif 2.067 0.072 1.817",
+    ]
+
+
+needs_latex = pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
+
+
+def compile_tables(tables, directory):
+    """Whether pdflatex takes the tables; skipped where a package is missing."""
+    packages = [name for name in ("booktabs", "graphicx", "multirow", "amsmath") if any(name in t for t in tables)]
+    for name in packages:
+        if subprocess.run(["kpsewhich", f"{name}.sty"], capture_output=True).returncode:
+            pytest.skip(f"the LaTeX package {name} is not installed")
+    source = directory / "tables.tex"
+    preamble = r"\documentclass{article}" + "".join(rf"\usepackage{{{name}}}" for name in packages)
+    source.write_text(rf"{preamble}\begin{{document}}{''.join(tables)}\end{{document}}")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", source.name]
+    return subprocess.run(command, cwd=directory, capture_output=True).returncode == 0
+
+
+@needs_latex
 @pytest.mark.parametrize("style", latex.STYLES)
 def test_the_tables_compile(style, tmp_path):
-    packages = "".join(rf"\usepackage{{{name}}}" for name in ("booktabs", "graphicx", "multirow", "amsmath"))
-    body = "".join(latex.tables(run(), style).values())
-    source = tmp_path / "tables.tex"
-    source.write_text(rf"\documentclass{{article}}{packages}\begin{{document}}{body}\end{{document}}")
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", source.name]
-    assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 0
+    assert compile_tables(list(latex.tables(run(), style).values()), tmp_path)

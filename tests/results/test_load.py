@@ -1,8 +1,10 @@
 import pytest
+from result_samples import RANK_2024, RESULTS_2022, SUMMARY_2022, TRACK2_2026, UNTIDY_2024
+from test_vpc2020 import PUBLISHED_SHAPE
 
 from vpeval.errors import InputError
 from vpeval.records import Record, write_records
-from vpeval.results.load import load
+from vpeval.results.load import Source, load
 
 ASR = "ASR-toy_dev_asr\n  %WER 4.00 [ 1 / 25, 0 ins, 0 del, 1 sub ]\n"
 ANON = "ASR-toy_dev_asr_anon\n  %WER 8.00 [ 2 / 25, 0 ins, 0 del, 2 sub ]\n"
@@ -36,3 +38,43 @@ def test_parameters_tell_numbers_apart(tmp_path):
     path = tmp_path / "a.jsonl"
     write_records(path, [Record("linkability", 0.5, params={"N": n}) for n in (20, 50)])
     assert len(load([path])) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "system", "attackers"),
+    [
+        ("RESULTS_pool", PUBLISHED_SHAPE, "pool", {"", "ASR_eval_anon"}),
+        ("results.anon_pool", RESULTS_2022, "pool", {"", "ASV_eval_anon", "ASR_eval", "ASR_eval_anon"}),
+        ("results.orig_pool", RESULTS_2022, "pool", {"", "ASV_eval", "ASR_eval", "ASR_eval_anon"}),
+        ("RESULTS_summary_pool", SUMMARY_2022, "pool", {"", "ASV_eval", "ASV_eval_anon", "ASR_eval", "ASR_eval_anon"}),
+        ("result_for_rank_pool", RANK_2024, "pool", {"", "ASV_eval", "ASV_eval_anon"}),
+        ("track1_result_for_rank_pool", UNTIDY_2024, "pool", {"ASV_eval", "ASV_eval_anon"}),
+        ("my_file.txt", RANK_2024, "my_file", {"", "ASV_eval", "ASV_eval_anon"}),
+        ("result_for_rank", TRACK2_2026, "mine", {"", "ASV_eval", "ASV_eval_anon"}),
+        ("results_summary.txt", SUMMARY_2022, "mine", {"", "ASV_eval", "ASV_eval_anon", "ASR_eval", "ASR_eval_anon"}),
+    ],
+)
+def test_every_edition_is_told_by_its_first_line_and_its_system_by_its_name(tmp_path, name, text, system, attackers):
+    path = tmp_path / "mine" / name
+    path.parent.mkdir()
+    path.write_text(text)
+    records = load([path])
+    assert {record.system for record in records} - {"original"} == {system}
+    if name != "RESULTS_pool":
+        assert {record.attacker for record in records} == attackers
+
+
+def test_a_name_before_the_path_names_the_system(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("results.txt", "a=b.txt"):
+        (tmp_path / name).write_text(ANON)
+    write_records(tmp_path / "r.jsonl", [Record("wer", 1.0, system=s, set="x") for s in ("original", "x")])
+    assert {r.system for r in load([Source.parse("mine=results.txt")])} == {"mine"}
+    assert {r.system for r in load([Source.parse("a=b.txt")])} == {"a=b"}
+    assert {r.system for r in load([Source.parse("mine=r.jsonl")])} == {"original", "mine"}
+
+
+def test_a_file_of_several_systems_cannot_be_renamed(tmp_path):
+    write_records(tmp_path / "r.jsonl", [Record("wer", 1.0, system=s, set="x") for s in ("x", "y")])
+    with pytest.raises(InputError, match="holds 2 systems"):
+        load([Source(tmp_path / "r.jsonl", "mine")])

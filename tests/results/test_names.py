@@ -13,6 +13,7 @@ from vpeval.results.names import SetName
         ("libri_dev_asr_my_system", "libri", "dev", "asr", "", "", "my_system"),
         ("de_test_trials_mixed_BM1", "de", "test", "trials", "", "", "BM1"),
         ("demo_trials_f", "demo", "", "trials", "f", "", ""),
+        ("IEMOCAP_test", "IEMOCAP", "test", "", "", "", ""),
     ],
 )
 def test_a_name_is_taken_apart(name, corpus, partition, role, gender, subset, system):

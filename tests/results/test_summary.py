@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from vpeval.errors import InputError
@@ -18,15 +20,19 @@ def asv(metric, value, condition, system, gender="f", interval=(None, None), **m
     )
 
 
+def wer(*numbers, **more):
+    return Record("wer", *numbers, set="toy_dev_asr", attacker="whisper", **more)
+
+
 RECORDS = [
     asv("cllr", 1.5, "oo", "original", attacker="ecapa"),
     asv("eer_kaldi", 0.05, "oo", "original", interval=(0.04, 0.0625), attacker="ecapa"),
     asv("eer_kaldi", 0.5, "oa", "mcadams", attacker="ecapa"),
     asv("eer_kaldi", 0.25, "aa", "mcadams", attacker="ecapa"),
-    Record("wer", 5.251, system="original", set="toy_dev_asr", condition="o", params={"source": "exp/a"}),
-    Record("wer", 8.7, 8.0, 9.5, system="mcadams", set="toy_dev_asr", condition="a", params={"source": "exp/b"}),
-    asv("linkability", 0.5, "aa", "mcadams", params={"N": 100, "L": 1}),
-    asv("linkability", 0.75, "aa", "mcadams", params={"N": 20, "L": 1}),
+    wer(5.251, None, None, system="original", condition="o", params={"source": "exp/a"}),
+    wer(8.7, 8.0, 9.5, system="mcadams", condition="a", params={"source": "exp/b"}),
+    asv("linkability", 0.5, "aa", "mcadams", params={"N": 100, "L": 1, "chance": 0.01}),
+    asv("linkability", 0.75, "aa", "mcadams", params={"N": 20, "L": 1, "chance": 0.05}),
 ]
 
 
@@ -35,25 +41,26 @@ def test_the_summary_of_a_small_run():
         summary.render(RECORDS)
         == """\
 Privacy: speaker verification (attacker ecapa)
-                                  original  mcadams  mcadams
-                                       o-o      o-a      a-a
-toy_dev_trials_f  EER %  5.00 [4.00, 6.25]    50.00    25.00
-                  Cllr               1.500        -        -
+                                         original  mcadams  mcadams
+                         chance               o-o      o-a      a-a
+toy_dev_trials_f  EER %      50  5.00 [4.00,6.25]    50.00    25.00
+                  Cllr        -             1.500        -        -
 
-Utility: speech recognition
-                    original            mcadams
-                           o                  a
-toy_dev_asr  WER %      5.25  8.70 [8.00, 9.50]
+Utility (recogniser whisper)
+                    original           mcadams
+                           o                 a
+toy_dev_asr  WER %      5.25  8.70 [8.00,9.50]
 
 Other measures
-                                     mcadams
-                                         a-a
-toy_dev_trials_f  linkability N=20     0.750
-                  linkability N=100    0.500
+                                 mcadams
+                         chance      a-a
+linkability % N=20 L=1      5.0     75.0
+linkability % N=100 L=1     1.0     50.0
 
-o-o: original enrolment and trials; o-a: anonymised trials; a-a: both anonymised.
-EER: eer_kaldi, the one of the VoicePrivacy results files. Brackets: interval over speakers.
-Chance level of the EER: 50 %. Higher EER = better privacy; lower WER = better utility.
+o-o: original enrolment and trials; o-a: anonymised trials; a-a: both anonymised. [95 % interval].
+EER: eer_kaldi, the one of the VoicePrivacy results files. Chance: where an attacker learns nothing.
+Better privacy is nearer to chance; better utility: lower WER and CER, higher values of the rest.
+Other measures: all speakers, or average of the test sets; N speakers, L utterances of each.
 """
     )
 
@@ -68,12 +75,76 @@ def test_many_systems_continue_below_within_the_width():
     text = summary.render(records)
     assert max(map(len, text.splitlines())) <= summary.WIDTH
     assert all(text.count(system) == 2 for system in systems)
-    assert text.count("30.00 [20.00, 40.00]") == 14
+    assert text.count("30.00 [20.00,40.00]") == 14
 
 
 def test_several_attackers_get_columns_of_their_own():
     lines = summary.render([asv("eer_kaldi", 0.1, "aa", "x", attacker=a) for a in ("semi", "lazy")]).splitlines()
-    assert lines[3].split() == ["lazy", "semi"]
+    assert lines[3].split() == ["chance", "lazy", "semi"]
+
+
+def run(sets, attackers=("ecapa",), system="mine"):
+    """All that a run of the recipe measures."""
+    records = []
+    for attacker in attackers:
+        for condition in ("oo", "oa", "aa"):
+            name = "original" if condition == "oo" else system
+            tags = {"system": name, "condition": condition, "attacker": attacker}
+            for set_name in sets:
+                for metric in ("eer_kaldi", "eer_rocch", "min_cllr", "cllr", "dsys", "dsys_null", "zebra_population"):
+                    records.append(Record(metric, 0.25, 0.2, 0.3, set=set_name, **tags))
+            for n, length in ((20, 1), (20, "all"), (40, 1), (40, "all")):
+                for metric in ("linkability", "singling_out", "one_minus_eer"):
+                    params = {"N": n, "L": length, "chance": 1 / n}
+                    records.append(Record(metric, 0.5, 0.4, 0.6, params, set="toy_all", **tags))
+            for estimator in ("empirical", "beta-binomial"):
+                for metric in ("srd_max", "srd_mean", "srd_idr", "srd_rank_spread"):
+                    params = {"N": 40, "L": 1, "estimator": estimator, "floor": 0.1}
+                    records.append(Record(metric, 0.5, 0.4, 0.6, params, set="toy_all", **tags))
+        for metric in ("deid", "g_vd", "pitch_correlation"):
+            for set_name in sets:
+                records.append(Record(metric, 0.5, 0.4, 0.6, system=system, set=set_name, attacker=attacker))
+    return records + RECORDS[4:6]
+
+
+FOUR = [f"toy_{part}_trials_{gender}" for part in ("dev", "test") for gender in "fm"]
+TWELVE = [f"{corpus}_{part}_trials_{g}{common}" for part in ("dev", "test") for g in "fm"
+          for corpus, common in (("libri", ""), ("vctk", ""), ("vctk", "_common"))]  # fmt: skip
+
+
+@pytest.mark.parametrize("sets", [FOUR, TWELVE])
+@pytest.mark.parametrize("attackers", [("ecapa",), ("ecapa", "ecapa_mine")])
+def test_a_run_with_everything_fits_a_screen(sets, attackers):
+    lines = summary.render(run(sets, attackers)).splitlines()
+    assert len(lines) <= 60
+    assert max(map(len, lines)) <= summary.WIDTH
+
+
+def test_many_sets_are_averaged_by_partition():
+    text = summary.render(run(TWELVE))
+    assert "dev (6 sets)   EER %" in text
+    assert "vctk" not in text
+
+
+def test_of_sizes_the_easiest_and_the_hardest_case_are_shown():
+    text = summary.render(run(FOUR))
+    shown = [line[:26].rstrip() for line in text.splitlines() if line.startswith("linkability")]
+    assert shown == ["linkability % N=20 L=all", "linkability % N=40 L=1"]
+
+
+def test_the_chance_level_of_d_sys_is_that_of_shuffled_labels():
+    line = next(line for line in summary.render(run(FOUR)).splitlines() if line.startswith("D_sys"))
+    assert line.split()[:2] == ["D_sys", "0.250"]
+
+
+def test_a_recogniser_is_not_called_an_attacker():
+    assert "Utility (recogniser whisper)\n" in summary.render(RECORDS)
+
+
+def test_of_several_attackers_the_strongest_stands_for_the_other_measures():
+    records = run(FOUR, ("strong", "weak"))
+    records = [replace(r, value=0.1) if r.metric == "eer_kaldi" and r.attacker == "strong" else r for r in records]
+    assert "Other measures (attacker strong)" in summary.render(records)
 
 
 def test_a_gender_is_named_where_the_set_does_not_tell_it():

@@ -2,6 +2,11 @@
 
 Rows are grouped by data set and gender; inside a group the original data come first, then every system in the order of
 the records. Columns for the system and the attacker appear where there is more than one to tell apart.
+
+The combined tables of the published results of Baseline-1 are Tables 8 and 9 of the challenge's evaluation plan (v1.4),
+all 22 rows of them. Those of the published results of Baseline-2 have the rows, labels, order and rounding of Tables 10
+and 11, too, but only the 8 rows of original data have the same numbers: each of the 14 rows with anonymised data
+differs in the last digits (EER by at most 0.3, WER by at most 0.07), as the plan prints another run of that anonymiser.
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ from vpeval.records import Record
 from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
 
 TABLES = ("ASV_dev", "ASV_test", "ASV_combined", "ASR_dev", "ASR_test", "ASR_combined")
-_ASV_METRICS = ("eer_kaldi", "min_cllr", "cllr")
+_ASV_METRICS = ("eer_kaldi", "eer_threshold", "min_cllr", "cllr")
 _LANGUAGE_MODELS = ("", "small", "large")
 _ABSENT = "--"
 
@@ -80,12 +85,20 @@ def tables(records: Iterable[Record], style: str = "booktabs") -> dict[str, str]
 
 
 def _asv(records: Sequence[Record], ranks: Mapping[str, int]) -> _Results:
-    results = _Results("ASV", _ASV_METRICS)
+    records = [r for r in records if r.metric in _ASV_METRICS and r.condition in CONDITIONS]
+    # The EER by threshold is the one of 2024 and 2026; where there is the other one, it would only repeat it.
+    has_kaldi = {_trials(record) for record in records if record.metric == "eer_kaldi"}
+    records = [r for r in records if r.metric != "eer_threshold" or _trials(r) not in has_kaldi]
+    metrics = {record.metric for record in records}
+    results = _Results("ASV", tuple(metric for metric in _ASV_METRICS if metric in metrics))
     for record in records:
-        if record.metric in _ASV_METRICS and record.condition in CONDITIONS:
-            value = 100 * record.value if record.metric == "eer_kaldi" else record.value
-            _enter(results, record, ranks, record.metric, _number(value, 3))
+        value = 100 * record.value if record.metric.startswith("eer") else record.value
+        _enter(results, record, ranks, record.metric, _number(value, 3))
     return results
+
+
+def _trials(record: Record) -> tuple[str, ...]:
+    return record.system, record.set, record.condition, record.attacker
 
 
 def _asr(records: Sequence[Record], ranks: Mapping[str, int]) -> _Results:
@@ -118,8 +131,10 @@ def _number(value: float, digits: int) -> str:
     return f"{value:.{digits}f}" if math.isfinite(value) else r"$\infty$"
 
 
-def _escape(text: str) -> str:
-    return "".join(f"\\{c}" if c in "&%$#_{}" else c for c in text)
+def escape(text: str) -> str:
+    """Text as LaTeX sets it literally."""
+    special = {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
+    return "".join(special.get(c) or (f"\\{c}" if c in "&%$#_{}" else c) for c in text)
 
 
 def _numbers(results: _Results, partition: str, titles: Mapping[str, str], **look: str) -> list[_Column]:
@@ -131,14 +146,14 @@ def _numbers(results: _Results, partition: str, titles: Mapping[str, str], **loo
     return [_Column(titles[kind], cell_of(kind), **look) for kind in results.kinds]
 
 
-def _distinctions(rows: Iterable[_Row], **look: str) -> list[_Column]:
-    """Columns for system and attacker where rows differ in them."""
-    rows = list(rows)
+def _distinctions(results: _Results, rows: Sequence[_Row], **look: str) -> list[_Column]:
+    """Columns for system and attacker (or recogniser) where rows differ in them."""
     columns = []
     if len({row.system for row in rows} - {ORIGINAL}) > 1:
-        columns.append(_Column("System", lambda _, row: _escape(row.system), **look))
+        columns.append(_Column("System", lambda _, row: escape(row.system), **look))
     if len({row.attacker for row in rows}) > 1:
-        columns.append(_Column("Attacker", lambda _, row: _escape(row.attacker), **look))
+        title = "Attacker" if results.task == "ASV" else "Recogniser"
+        columns.append(_Column(title, lambda _, row: escape(row.attacker), **look))
     return columns
 
 
@@ -186,10 +201,11 @@ def _body(columns: Sequence[_Column], rows: Sequence[_Row]) -> list[tuple[bool, 
 def _booktabs(results: _Results, partitions: Sequence[str]) -> str:
     rows = results.of(*partitions)
     alone = partitions[0] if len(partitions) == 1 else ""
-    columns = [_Column("Data set", lambda _, row: _escape(row.data_set(alone)), align="l")]
-    columns += _distinctions(rows, align="l") + _data(results, "Enrol.", "Trials", "Gender")
+    columns = [_Column("Data set", lambda _, row: escape(row.data_set(alone)), align="l")]
+    columns += _distinctions(results, rows, align="l") + _data(results, "Enrol.", "Trials", "Gender")
     titles = {
         "eer_kaldi": r"EER, \%",
+        "eer_threshold": r"EER (threshold), \%",
         "min_cllr": r"$C_\mathrm{llr}^\mathrm{min}$",
         "cllr": r"$C_\mathrm{llr}$",
         "": r"WER, \%",
@@ -200,26 +216,38 @@ def _booktabs(results: _Results, partitions: Sequence[str]) -> str:
         head = "" if alone else {"dev": "Development", "test": "Test"}[partition]
         columns += _numbers(results, partition, titles, align="r", head=head)
 
-    lines = [
-        r"% Needs \usepackage{booktabs}.",
-        r"\begin{table}",
-        r"  \centering",
-        rf"  \caption{{{_caption(results, partitions)}}}",
-        rf"  \label{{{_label(results, partitions)}}}",
-        rf"  \begin{{tabular}}{{{''.join(column.align for column in columns)}}}",
-        r"    \toprule",
-    ]
+    heads = []
     if not alone:
         cells = [rf"\multicolumn{{{end - start}}}{{c}}{{{head}}}" for head, start, end in _heads(columns) if head]
         rules = [rf"\cmidrule(lr){{{start + 1}-{end}}}" for head, start, end in _heads(columns) if head]
-        lines += [
-            f"    {'& ' * (len(columns) - 2 * len(results.kinds))}{' & '.join(cells)} \\\\",
-            "    " + " ".join(rules),
-        ]
-    lines += [f"    {' & '.join(column.title for column in columns)} \\\\", r"    \midrule"]
+        heads.append(f"{'& ' * (len(columns) - 2 * len(results.kinds))}{' & '.join(cells)} \\\\")
+        heads.append(" ".join(rules))
+    heads.append(f"{' & '.join(column.title for column in columns)} \\\\")
+    body = []
     for new_group, cells_of_row in _body(columns, rows):
-        lines += [r"    \addlinespace"] * new_group + [f"    {cells_of_row} \\\\"]
-    lines += [r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]
+        body += [r"\addlinespace"] * new_group + [f"{cells_of_row} \\\\"]
+    colspec = "".join(column.align for column in columns)
+    return booktabs(colspec, heads, body, _caption(results, partitions), _label(results, partitions))
+
+
+def booktabs(colspec: str, heads: Sequence[str], body: Sequence[str], caption: str, label: str) -> str:
+    """A table of head lines and body lines that is shrunk where it would be wider than the text."""
+    lines = [
+        r"% Needs \usepackage{booktabs,graphicx}.",
+        r"\begin{table}",
+        r"  \centering",
+        rf"  \caption{{{caption}}}",
+        rf"  \label{{{label}}}",
+        r"  \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        rf"  \begin{{tabular}}{{{colspec}}}",
+        r"    \toprule",
+        *(f"    {line}" for line in heads),
+        r"    \midrule",
+        *(f"    {line}" for line in body),
+        r"    \bottomrule",
+        r"  \end{tabular}}",
+        r"\end{table}",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -228,6 +256,7 @@ def _vpc2020(results: _Results, partitions: Sequence[str]) -> str:
     combined = len(partitions) > 1
     titles = {
         "eer_kaldi": r"EER,\%",
+        "eer_threshold": r"EER (threshold),\%",
         "min_cllr": r"$\textbf{C}_{\text{llr}}^{\text{min}}$",
         "cllr": r"$\textbf{C}_{\text{llr}}$",
         "": r"WER,\%",
@@ -235,7 +264,7 @@ def _vpc2020(results: _Results, partitions: Sequence[str]) -> str:
         "large": r"$\textbf{LM}_{l}$" if combined else r"WER,\%, large",
     }
     head = r"WER,\%" if combined and results.kinds == ("small", "large") else ""
-    columns = [_Column(r"\#", lambda number, _: str(number)), *_distinctions(rows)]
+    columns = [_Column(r"\#", lambda number, _: str(number)), *_distinctions(results, rows)]
     if combined:
         left = [_set_column("Dev. set", "dev"), *_numbers(results, "dev", titles, head=head)]
         right = [_set_column("Test set", "test"), *_numbers(results, "test", titles, head=head)]
@@ -280,7 +309,7 @@ def _vpc2020_head(columns: Sequence[_Column]) -> list[str]:
 
 
 def _set_column(title: str, partition: str) -> _Column:
-    return _Column(title, lambda _, row: _escape(row.data_set(partition)))
+    return _Column(title, lambda _, row: escape(row.data_set(partition)))
 
 
 def _closed(columns: Sequence[_Column]) -> list[_Column]:

@@ -1,20 +1,40 @@
-"""Records of one or several runs, from results.jsonl or from results.txt."""
+"""Records of one or several runs, from results.jsonl or from a results file of any edition of the challenge."""
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
 from vpeval.errors import InputError
 from vpeval.records import TAGS, Record, read_records
-from vpeval.results import vpc2020
-from vpeval.results.names import BOOKKEEPING, ORIGINAL
+from vpeval.results import vpc2022, vpc2024
+from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, BOOKKEEPING, ORIGINAL
+from vpeval.tables import read_lines
+
+_PREFIX = re.compile(r"(?:track\d_)?(?:RESULTS_summary|RESULTS|results\.anon|results\.orig|result_for_rank)_?")
+_UNNAMED = ("results.txt", "results_summary.txt", "result_for_rank")
 
 
-def load(paths: Sequence[str | PathLike[str]]) -> list[Record]:
+@dataclass(frozen=True)
+class Source:
+    """A file and, where it should not be taken from the file, the name of its anonymised system."""
+
+    path: Path
+    system: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Source:
+        """``NAME=PATH`` or ``PATH``."""
+        name, equals, path = text.partition("=")
+        return cls(Path(path), name) if equals and name and not Path(text).exists() else cls(Path(text))
+
+
+def load(sources: Sequence[Source | str | PathLike[str]]) -> list[Record]:
     """All records, each number once.
 
     Runs repeat the numbers of the original data: the first file wins. Two values for one number of a system are an
@@ -22,26 +42,58 @@ def load(paths: Sequence[str | PathLike[str]]) -> list[Record]:
     """
     numbers: dict[str, Record] = {}
     differing = 0
-    for path in paths:
-        for record in _read(Path(path)):
+    for given in sources:
+        source = given if isinstance(given, Source) else Source(Path(given))
+        for record in read(source):
             known = numbers.setdefault(_identity(record), record)
             if known.value == record.value:
                 continue
             if record.system != ORIGINAL:
                 where = " ".join(filter(None, (record.system, record.set, record.condition)))
-                raise InputError(f"a second, different {record.metric} for {where}; give each run once", path)
+                message = f"a second, different {record.metric} for {where}; give each run once, or another name to one"
+                raise InputError(message, source.path)
             differing += 1
     if differing:
         logging.warning(f"{differing} numbers of the original data differ between the files; the first ones are taken")
     return list(numbers.values())
 
 
-def _read(path: Path) -> list[Record]:
-    if path.suffix == ".jsonl":
-        return read_records(path)
-    # A results.txt does not name its system; its directory does, or a copy's own name as in RESULTS_mcadams.
-    directory = path.absolute().parent.name
-    return vpc2020.read(path, directory if path.name == "results.txt" else path.stem.removeprefix("RESULTS_"))
+def read(source: Source) -> list[Record]:
+    """The records of one file of any kind, which is told by its first line."""
+    path, system = source.path, source.system or _system(source.path)
+    line, first = next(read_lines(path, blanks=True), (1, ""))
+    if not first:
+        raise InputError("is empty; was the run that wrote it completed?", path, line)
+    if first.lstrip().startswith("{"):
+        return _renamed(read_records(path), source)
+    if first.startswith("---- "):
+        return vpc2024.read(path, system)
+    if first.startswith("Weighted average") or ("  " in first.strip() and "Pitch_correlation" not in first):
+        return vpc2022.read_summary(path, system)
+    if re.match("AS[VR]-|.+_trials", first):
+        return vpc2022.read(path, system, _attacker(path))
+    raise InputError("is neither a results file of the challenges nor results.jsonl", path, line)
+
+
+def _system(path: Path) -> str:
+    """A results file does not name its system; its directory does, or a copy's own name as in RESULTS_mcadams."""
+    if path.name in _UNNAMED:
+        return path.absolute().parent.name
+    return _PREFIX.sub("", path.name if _PREFIX.match(path.name) else path.stem, count=1) or path.stem
+
+
+def _attacker(path: Path) -> str:
+    """Which attacker the challenge of 2022 means by the name of a file; no other file tells."""
+    return {"results.anon_": ASV_EVAL_ANON, "results.orig_": ASV_EVAL}.get(path.name[:13], "")
+
+
+def _renamed(records: list[Record], source: Source) -> list[Record]:
+    systems = {record.system for record in records} - {ORIGINAL}
+    if not source.system:
+        return records
+    if len(systems) > 1:
+        raise InputError(f"holds {len(systems)} systems; only a single one can be named '{source.system}'", source.path)
+    return [r if r.system == ORIGINAL else r.tagged({"system": source.system}) for r in records]
 
 
 def _identity(record: Record) -> str:

@@ -11,8 +11,17 @@ ORIGINAL = "original"
 CONDITIONS = ("oo", "oa", "aa")
 """Enrolment and trials, each original or anonymised."""
 
-BOOKKEEPING = ("source", "per_speaker", "curves", "matrices", "interval", "resamples", "redrawn", "seed")
-"""Parameters of a record that say where a number and its interval come from, not which number it is."""
+ASV_EVAL, ASV_EVAL_ANON = "ASV_eval", "ASV_eval_anon"
+ASR_EVAL, ASR_EVAL_ANON = "ASR_eval", "ASR_eval_anon"
+"""Attackers and recognisers of the challenges: trained on original speech, and on anonymised speech."""
+
+BOOKKEEPING = (
+    *("source", "written", "per_speaker", "curves", "matrices", "ranks"),
+    *("interval", "resamples", "redrawn", "seed", "bengio_mariethoz", "p_value", "tag", "std"),
+    *("chance", "paper_chance", "floor", "floor_95", "folds", "attack_model", "attack_model_legal"),
+)
+"""Parameters of a record that say where a number and its interval come from and what to hold beside it, not which
+number it is."""
 
 _NAME = re.compile(
     r"(?P<base>(?P<corpus>.+?)_(?P<role>enrolls|trials|asr)"
@@ -23,7 +32,7 @@ _PARTITION = re.compile(r"(?P<corpus>.+)_(?P<partition>dev|test)")
 
 @dataclass(frozen=True)
 class SetName:
-    """What ``<corpus>_<partition>_<role>[_<gender>][_<subset>][_<system>]`` says; absent parts are empty strings.
+    """What ``<corpus>_<partition>[_<role>][_<gender>][_<subset>][_<system>]`` says; absent parts are empty strings.
 
     >>> SetName.parse("vctk_dev_trials_f_common_anon")
     SetName(base='vctk_dev_trials_f_common', corpus='vctk', partition='dev', role='trials', gender='f', \
@@ -43,7 +52,8 @@ subset='common', system='anon')
         """The parts of a name; None if it is not a challenge name."""
         match = _NAME.fullmatch(name)
         if not match:
-            return None
+            whole = _PARTITION.fullmatch(name)
+            return cls(name, whole["corpus"], whole["partition"], "", "", "", "") if whole else None
         parts = {key: text or "" for key, text in match.groupdict().items()}
         if parts["gender"] not in ("f", "m"):
             parts["gender"] = ""

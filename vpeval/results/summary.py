@@ -1,96 +1,191 @@
-"""The summary on the screen at the end of a run: fixed-width tables, systems side by side, 100 columns."""
+"""The summary on the screen at the end of a run: fixed-width tables, systems side by side, 100 columns.
+
+Privacy by speaker verification and utility are shown set by set as long as that fits a screen, else as averages over
+the sets of a partition. All other privacy measures follow in few rows: averages over the test sets, the easiest and the
+hardest case of those that depend on a number of speakers and utterances, and of several attackers the strongest one.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from vpeval.errors import InputError
 from vpeval.records import TAGS, Record
+from vpeval.results.averages import averages
+from vpeval.results.measures import chance, interval, measure, rank
 from vpeval.results.names import BOOKKEEPING, CONDITIONS, ORIGINAL, SetName
 
 WIDTH = 100
+_TALL = 20
 _GAP = "  "
 _ABSENT = "-"
+_VERIFICATION = ("eer_kaldi", "min_cllr", "cllr")
+_SHARED = ("eer_threshold", "eer_rocch", "min_dcf", "dsys_null", "d_diag", "emotion_accuracy")
+"""Metrics that say again what others of the summary say; they are in the other files."""
+_COMPARED = {"deid": "oa", "g_vd": "aa"}
+"""Metrics of a comparison with the original data, and the condition that they belong to."""
+_LEGEND = """\
+o-o: original enrolment and trials; o-a: anonymised trials; a-a: both anonymised. [95 % interval].
+EER: eer_kaldi, the one of the VoicePrivacy results files. Chance: where an attacker learns nothing.
+Better privacy is nearer to chance; better utility: lower WER and CER, higher values of the rest.
+Other measures: all speakers, or average of the test sets; N speakers, L utterances of each.
+"""
 
-Row = tuple[str, ...]
+Row = tuple[str, str, str]
 Column = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """How a metric is printed: its title, the factor to the printed unit, and the digits."""
-
-    title: str
-    scale: float = 1
-    digits: int = 3
-
-
-_VERIFICATION = {"eer_kaldi": _Kind("EER %", 100, 2), "min_cllr": _Kind("min Cllr"), "cllr": _Kind("Cllr")}
-_RECOGNITION = {"wer": _Kind("WER %", digits=2), "cer": _Kind("CER %", digits=2)}
-_LEGEND = """\
-o-o: original enrolment and trials; o-a: anonymised trials; a-a: both anonymised.
-EER: eer_kaldi, the one of the VoicePrivacy results files. Brackets: interval over speakers.
-Chance level of the EER: 50 %. Higher EER = better privacy; lower WER = better utility.
-"""
-
-
 def render(records: Sequence[Record]) -> str:
-    """Verification, recognition and all other measures, each as a table with a column per system and condition."""
+    """The summary; every number with its interval, privacy numbers with their chance level."""
     if not records:
         raise InputError("no records to summarise; run the scoring stages first")
     systems = [ORIGINAL, *dict.fromkeys(r.system for r in records if r.system != ORIGINAL)]
-    parts = {
-        "Privacy: speaker verification": [r for r in records if r.metric in _VERIFICATION],
-        "Utility: speech recognition": [r for r in records if r.metric in _RECOGNITION],
-        "Other measures": [r for r in records if r.metric not in _VERIFICATION | _RECOGNITION],
+    verification = [r for r in records if r.metric in _main_metrics(records) and r.condition in CONDITIONS]
+    utility = [r for r in records if measure(r.metric).aspect == "utility" and r.metric != "g_vd"]
+    rest = [r for r in records if r not in verification and r not in utility and r.metric not in _SHARED]
+    others = _selected([r for r in rest if measure(r.metric).aspect == "privacy" or r.metric in _COMPARED], records)
+    tables = [
+        _table("Privacy: speaker verification", "attacker", _fitting(verification), systems),
+        _table("Utility", "recogniser", _utility(utility), systems),
+        _table("Other measures", "attacker", _without_sets(others), systems),
+    ]
+    return "\n".join([*filter(None, tables), _LEGEND])
+
+
+def _main_metrics(records: Iterable[Record]) -> tuple[str, ...]:
+    """Verification metrics of the first table: files of 2024 and 2026 have no other EER than that by threshold."""
+    return _VERIFICATION if any(r.metric == "eer_kaldi" for r in records) else ("eer_threshold", *_VERIFICATION)
+
+
+def _overall(records: Iterable[Record]) -> list[Record]:
+    """Utility of all speakers, where it is also given by gender."""
+    records = list(records)
+    whole = {(r.metric, r.system, r.set) for r in records if not r.gender}
+    return [r for r in records if not r.gender or (r.metric, r.system, r.set) not in whole]
+
+
+def _utility(records: Sequence[Record]) -> list[Record]:
+    """Recognition of all speakers and the averages of the rest; what compares with the original data is anonymised."""
+    shown = [r if r.condition else replace(r, condition="a") for r in records if r.metric not in _SHARED]
+    by_set = [r for r in shown if r.metric in ("wer", "cer", "uar")]
+    return _fitting(_overall(by_set)) + averages(r for r in shown if r not in by_set)
+
+
+def _fitting(records: list[Record]) -> list[Record]:
+    """The records set by set, or averaged where they would fill more than a screen."""
+    rows = {(r.metric, r.set, r.gender) for r in records}
+    columns = {(r.system, r.condition, r.attacker) for r in records}
+    panels = -(-len(columns) // 3)
+    return averages(records) if len(rows) * panels > _TALL else records
+
+
+def _selected(records: list[Record], all_records: Sequence[Record]) -> list[Record]:
+    """The few numbers of the last table."""
+    chosen = []
+    for record in averages(_with_null_level(records, all_records)):
+        if record.metric in _COMPARED and not record.condition:
+            record = replace(record, condition=_COMPARED[record.metric])
+        if record.params.get("estimator") != "beta-binomial":
+            chosen.append(record)
+    full = {record.metric for record in chosen if record.params.get("mode") == "full"}
+    chosen = [r for r in chosen if r.metric not in full or r.params["mode"] == "full"]
+    partitions = {record.set for record in chosen} & {"dev", "test"}
+    dropped = {"dev"} if len(partitions) == 2 else set()
+    return _strongest(_extreme_sizes([r for r in chosen if r.set not in dropped]), all_records)
+
+
+def _without_sets(records: Sequence[Record]) -> list[Record]:
+    """The records without the names of their sets, unless a metric has numbers of two sets."""
+    sets: defaultdict[str, set[str]] = defaultdict(set)
+    for record in records:
+        sets[record.metric].add(record.set)
+    alone = {metric for metric, names in sets.items() if len(names) == 1}
+    if alone < sets.keys():
+        return list(records)
+    return [replace(r, set="", params={k: v for k, v in r.params.items() if k != "average"}) for r in records]
+
+
+def _with_null_level(records: Iterable[Record], all_records: Iterable[Record]) -> list[Record]:
+    """D_sys of finite data is not 0 by chance: give it the level at shuffled labels."""
+    levels = {(r.system, r.set, r.condition, r.attacker): r.value for r in all_records if r.metric == "dsys_null"}
+    by_set = {key[1]: value for key, value in levels.items()}
+    return [
+        replace(r, params={**r.params, "chance": by_set[r.set]}) if r.metric == "dsys" and r.set in by_set else r
+        for r in records
+    ]
+
+
+def _extreme_sizes(records: list[Record]) -> list[Record]:
+    """Of numbers over N speakers and L utterances: few speakers with long speech, many speakers with short speech."""
+    sizes: defaultdict[str, set[tuple[Any, Any]]] = defaultdict(set)
+    for record in records:
+        if {"N", "L"} <= record.params.keys():
+            sizes[record.metric].add((record.params["N"], record.params["L"]))
+    kept = {}
+    for metric, pairs in sizes.items():
+        ordered = sorted(pairs, key=lambda pair: (_sortable(pair[0]), _negated(pair[1])))
+        kept[metric] = {ordered[0], ordered[-1]} if metric != "one_minus_eer" else {ordered[0]}
+    return [r for r in records if r.metric not in kept or (r.params.get("N"), r.params.get("L")) in kept[r.metric]]
+
+
+def _negated(value: Any) -> tuple[float, str]:
+    number, text = _sortable(value)
+    return -number, text
+
+
+def _strongest(records: list[Record], all_records: Sequence[Record]) -> list[Record]:
+    """Of several attackers in a condition the one with the lowest EER."""
+    eers: defaultdict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for record in all_records:
+        if record.metric == "eer_kaldi":
+            eers[record.system, record.condition][record.attacker].append(record.value)
+    best = {
+        key: min(found, key=lambda attacker: sum(found[attacker]) / len(found[attacker])) for key, found in eers.items()
     }
-    tables = [_table(title, part, systems) for title, part in parts.items() if part]
-    return "\n".join([*tables, _LEGEND])
+    return [
+        r
+        for r in records
+        if r.attacker in (best.get((r.system, r.condition), r.attacker), "")
+        or not any(o.attacker == best[r.system, r.condition] and o.metric == r.metric for o in records)
+    ]
 
 
-def _table(title: str, records: Sequence[Record], systems: Sequence[str]) -> str:
-    attackers = sorted({record.attacker for record in records if record.attacker})
-    if len(attackers) == 1:
-        title += f" (attacker {attackers[0]})"
+def _table(title: str, model: str, records: Sequence[Record], systems: Sequence[str]) -> str:
+    """A table of the records; `model` is what the tag attacker stands for."""
+    if not records:
+        return ""
+    models = sorted({record.attacker for record in records if record.attacker})
+    if len(models) == 1:
+        title += f" ({model} {models[0]})"
     telling = _telling_params(records)
     cells: dict[tuple[Row, Column], str] = {}
     rows: dict[Row, Any] = {}
     columns: dict[Column, Any] = {}
     for record in records:
         params = {name: record.params[name] for name in telling[record.metric] if name in record.params}
-        row = (
-            _set_label(record),
-            " ".join([_kind(record).title, *(f"{name}={value}" for name, value in params.items())]),
-        )
-        column = (record.system, _dashed(record.condition), *([record.attacker] if len(attackers) > 1 else []))
+        label = " ".join([measure(record.metric).title, *(f"{name}={value}" for name, value in params.items())])
+        place = record.set, record.gender, rank(record.metric), [_sortable(value) for value in params.values()]
+        row = next((r for r, p in rows.items() if p == place and r[1] == label), None)
+        row = row or (_set_label(record), label, chance(record) if measure(record.metric).aspect == "privacy" else "")
+        column = (record.system, _dashed(record.condition), *([record.attacker] if len(models) > 1 else []))
         if (row, column) in cells:
-            raise InputError(f"two values of {record.metric} for {' '.join(filter(None, row + column))}")
-        rows[row] = record.set, record.gender, _metric_rank(record), [_sortable(value) for value in params.values()]
+            raise InputError(f"two values of {record.metric} for {' '.join(filter(None, row[:2] + column))}")
+        rows[row] = place
         columns[column] = systems.index(record.system), record.attacker, _condition_rank(record)
-        cells[row, column] = _cell(record)
+        cells[row, column] = f"{measure(record.metric).show(record.value)} {interval(record)}".rstrip()
     text = _grid(sorted(rows, key=rows.__getitem__), sorted(columns, key=columns.__getitem__), cells)
     return f"{title}\n{text}"
 
 
 def _set_label(record: Record) -> str:
     """The set, and the gender where the name of the set does not tell it."""
+    if n := record.params.get("average"):
+        return f"{record.set} ({n} sets)"
     name = SetName.parse(record.set)
     return record.set if name and name.gender == record.gender else f"{record.set} {record.gender}".strip()
-
-
-def _kind(record: Record) -> _Kind:
-    known = _VERIFICATION | _RECOGNITION
-    if record.metric in known:
-        return known[record.metric]
-    return _Kind(f"{record.metric} %", 100, 2) if record.metric.startswith("eer_") else _Kind(record.metric)
-
-
-def _metric_rank(record: Record) -> tuple[int, str]:
-    known = [*_VERIFICATION, *_RECOGNITION]
-    return (known.index(record.metric) if record.metric in known else len(known)), record.metric
 
 
 def _condition_rank(record: Record) -> tuple[int, str]:
@@ -106,7 +201,7 @@ def _telling_params(records: Sequence[Record]) -> dict[str, list[str]]:
             if name in BOOKKEEPING:
                 continue
             values[record.metric, *(getattr(record, tag) for tag in TAGS)][name].add(repr(value))
-    telling: defaultdict[str, list[str]] = defaultdict(list)
+    telling = defaultdict(list, {metric: ["N", "L"] for metric in ("linkability", "singling_out", "one_minus_eer")})
     for (metric, *_), params in values.items():
         telling[metric] += [name for name, seen in params.items() if len(seen) > 1 and name not in telling[metric]]
     return telling
@@ -119,16 +214,6 @@ def _sortable(value: Any) -> tuple[float, str]:
 
 def _dashed(condition: str) -> str:
     return "-".join(condition) if condition in CONDITIONS else condition
-
-
-def _cell(record: Record) -> str:
-    kind = _kind(record)
-    value, *ends = (
-        f"{kind.scale * number:.{kind.digits}f}"
-        for number in (record.value, record.lower, record.upper)
-        if number is not None
-    )
-    return f"{value} [{', '.join(ends)}]" if len(ends) == 2 else value
 
 
 def _grid(rows: Sequence[Row], columns: Sequence[Column], cells: Mapping[tuple[Row, Column], str]) -> str:
@@ -159,20 +244,25 @@ def _grid(rows: Sequence[Row], columns: Sequence[Column], cells: Mapping[tuple[R
 def _lines(
     labels: Sequence[str], rows: Sequence[Row], columns: Sequence[Column], cells: Mapping[tuple[Row, Column], str]
 ) -> list[tuple[str, list[str]]]:
-    """The heads of the columns, line by line, then the rows."""
+    """The heads of the columns, line by line, then the rows; the first label is the head of the labels."""
     heads = [("", list(texts)) for texts in zip(*columns, strict=True) if any(texts)]
+    heads[-1] = labels[0], heads[-1][1]
     body = [
         (label, [cells.get((row, column), _ABSENT) for column in columns])
-        for label, row in zip(labels, rows, strict=True)
+        for label, row in zip(labels[1:], rows, strict=True)
     ]
     return heads + body
 
 
 def _labels(rows: Sequence[Row]) -> list[str]:
-    """Row labels in aligned parts; the first part is not repeated from row to row."""
-    width = max(len(row[0]) for row in rows)
-    previous = [("", ""), *rows]
-    return [
-        f"{row[0] if row[0] != before[0] else '':{width}}{_GAP}{row[1]}"
-        for row, before in zip(rows, previous, strict=False)
-    ]
+    """The head of the row labels and the labels, in aligned parts; the set is not repeated from row to row."""
+    has_chance = any(row[2] for row in rows)
+    table = [("", "", "chance" if has_chance else ""), *rows]
+    set_width, name_width, chance_width = (max(len(row[i]) for row in table) for i in range(3))
+    labels = []
+    for row, before in zip(table, [("", "", ""), *table], strict=False):
+        name = row[0] if row[0] != before[0] else ""
+        labels.append(f"{name:{set_width}}{_GAP if set_width else ''}{row[1]:{name_width}}")
+        if has_chance:
+            labels[-1] += f"{_GAP}{row[2] or _ABSENT:>{chance_width}}"
+    return labels

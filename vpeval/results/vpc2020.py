@@ -19,7 +19,7 @@ One block per verification condition, then one per recognition set, then optiona
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from os import PathLike
@@ -45,7 +45,7 @@ _LM = re.compile(r"_tg(small|large)\b")
 
 
 @dataclass(frozen=True)
-class _Line:
+class Line:
     """A kind of line: the metrics it holds and its text, where ``#`` stands for a number."""
 
     metrics: tuple[str, ...]
@@ -56,9 +56,11 @@ class _Line:
 
     @property
     def pattern(self) -> re.Pattern[str]:
+        """What a line of this kind looks like; the numbers are its groups."""
         return re.compile("  " + re.escape(self.text).replace(r"\#", r"([-+.\de]+|inf|-inf)").replace("TAG", "(.+)"))
 
     def render(self, records: Sequence[Record]) -> str:
+        """The line with the numbers of the records."""
         text = self.text
         for record in records:
             text = text.replace("#", self.number(self.scale * record.value), 1)
@@ -76,17 +78,17 @@ def _exact(value: float) -> str:
     return repr(float(value))
 
 
-_ASV = (
-    _Line(("eer_kaldi",), "EER: #%", "{:.4g}".format, scale=100),
-    _Line(("min_cllr", "cllr"), "Cllr (min/act): #/#", "{:.3f}".format),
-    _Line(("eer_rocch",), "ROCCH-EER: #%", "{:.3f}".format, scale=100),
-    _Line(("dsys",), "linkability: #", "{:.6f}".format, required=False),
-    _Line(("zebra_population",), "Population: # bit", _disclosure, required=False),
-    _Line(("zebra_individual",), "Individual: # (TAG)", _disclosure, required=False),
+ASV = (
+    Line(("eer_kaldi",), "EER: #%", "{:.4g}".format, scale=100),
+    Line(("min_cllr", "cllr"), "Cllr (min/act): #/#", "{:.3f}".format),
+    Line(("eer_rocch",), "ROCCH-EER: #%", "{:.3f}".format, scale=100),
+    Line(("dsys",), "linkability: #", "{:.6f}".format, required=False),
+    Line(("zebra_population",), "Population: # bit", _disclosure, required=False),
+    Line(("zebra_individual",), "Individual: # (TAG)", _disclosure, required=False),
 )
-_SIMILARITY = (
-    _Line(("deid",), "De-Identification : #", _exact, required=False),
-    _Line(("g_vd",), "Gain of voice distinctiveness : #", _exact, required=False),
+SIMILARITY = (
+    Line(("deid",), "De-Identification : #", _exact, required=False),
+    Line(("g_vd",), "Gain of voice distinctiveness : #", _exact, required=False),
 )
 
 
@@ -106,54 +108,80 @@ class _Block:
 
 def read(path: str | PathLike[str], system: str = "") -> list[Record]:
     """The records of a results.txt; anonymised data are those of `system`, by default the suffix of their sets."""
+    return read_blocks(read_lines(path), path, system)
+
+
+def read_blocks(
+    lines: Iterable[tuple[int, str]], path: str | PathLike[str], system: str, whole: bool = True
+) -> list[Record]:
+    """The records of numbered lines that were read from `path`; `whole`: a block must hold all of its values."""
     records: list[Record] = []
     seen: set[str] = set()
-    for block in _blocks(path):
+    for block in _blocks(lines, path):
         if block.name in seen:
             raise InputError(f"block '{block.name}' appears twice; keep one", path, block.line)
         seen.add(block.name)
         if block.header["enroll"]:
-            records += _read_asv(block, path, system)
+            records += _read_asv(block, path, system, whole)
         elif block.header["asr"]:
             records += _read_asr(block, path, system)
         else:
-            anonymized = {record.system for record in records} - {ORIGINAL}
-            records += _read_similarity(block, path, system or min(anonymized, default=_SUFFIX[1:]))
+            records += _read_similarity(block, path, system or anonymised_system(records))
     if not records:
         raise InputError("is empty; was the run that wrote it completed?", path, 1)
     return records
 
 
+def anonymised_system(records: Iterable[Record]) -> str:
+    """The system of lines that do not name one: that of the anonymised sets before them."""
+    return min({record.system for record in records} - {ORIGINAL}, default=_SUFFIX[1:])
+
+
 def render(records: Iterable[Record]) -> str:
     """The text of results.txt: original data and one system. Metrics that have no place in the file are left out."""
-    records = [record for record in records if record.metric in _METRICS and SetName.parse(record.set)]
+    records = of_one_system(records)
+    scores, similarity = render_scores(records), render_similarity(records)
+    if not scores:
+        raise InputError("no verification or recognition records to write; run the scoring stages first")
+    return scores + similarity
+
+
+def of_one_system(records: Iterable[Record]) -> list[Record]:
+    """The records of challenge sets, if all anonymised ones are of the same system."""
+    records = [record for record in records if SetName.parse(record.set)]
     systems = sorted({record.system for record in records} - {ORIGINAL})
     if len(systems) > 1:
         raise InputError(f"records of several systems ({', '.join(systems)}); choose one with --system")
-    asv = _group(_asv_name, (r for r in records if r.condition in CONDITIONS and r.metric in _metrics(_ASV)))
-    similarity = _group(lambda record: record.set, _challenge_mode(records))
+    return records
+
+
+def render_scores(records: Iterable[Record]) -> str:
+    """The verification blocks, then the recognition blocks, each in the order of their names."""
+    records = list(records)
+    asv = group(asv_name, (r for r in records if r.condition in CONDITIONS and r.metric in _metrics(ASV)))
     asr: dict[str, list[Record]] = {}
     for record in records:
         if record.metric == "wer" and not record.gender:
-            asr.setdefault(f"ASR-{record.set}{_SUFFIX if record.condition == 'a' else ''}", []).append(record)
-    if not asv and not asr:
-        raise InputError("no verification or recognition records to write; run the scoring stages first")
-    text = [_render_block(name, asv[name], _ASV) for name in sorted(asv)]
-    text += [_render_asr(name, asr[name]) for name in sorted(asr)]
-    text += [_render_block(name, similarity[name], _SIMILARITY) for name in sorted(similarity, key=_similarity_order)]
-    return "".join(text)
+            asr.setdefault(asr_name(record), []).append(record)
+    text = [render_block(name, asv[name], ASV) for name in sorted(asv)]
+    return "".join(text + [_render_asr(name, asr[name]) for name in sorted(asr)])
 
 
-def _metrics(lines: Sequence[_Line]) -> list[str]:
+def render_similarity(records: Iterable[Record], lines: Sequence[Line] | None = None) -> str:
+    """The voice similarity blocks; by default with all of their lines."""
+    lines = SIMILARITY if lines is None else lines
+    chosen = challenge_mode(record for record in records if record.metric in _metrics(lines))
+    blocks = group(lambda record: record.set, chosen)
+    return "".join(render_block(name, blocks[name], lines) for name in sorted(blocks, key=challenge_order))
+
+
+def _metrics(lines: Sequence[Line]) -> list[str]:
     return [metric for line in lines for metric in line.metrics]
 
 
-_METRICS = {*_metrics(_ASV), *_metrics(_SIMILARITY), "wer"}
-
-
-def _blocks(path: str | PathLike[str]) -> Iterator[_Block]:
+def _blocks(lines: Iterable[tuple[int, str]], path: str | PathLike[str]) -> Iterator[_Block]:
     block: _Block | None = None
-    for number, text in read_lines(path):
+    for number, text in lines:
         if text.startswith("  ") and block:
             block.values.append((number, text))
         elif header := _HEADER.fullmatch(text):
@@ -166,12 +194,12 @@ def _blocks(path: str | PathLike[str]) -> Iterator[_Block]:
         yield block
 
 
-def _read_asv(block: _Block, path: str | PathLike[str], system: str) -> Iterator[Record]:
+def _read_asv(block: _Block, path: str | PathLike[str], system: str, whole: bool) -> Iterator[Record]:
     enroll, trial = SetName.parse(block.header["enroll"]), SetName.parse(block.header["trial"])
     if not enroll or not trial or (enroll.system and enroll.system != trial.system):
         raise InputError("enrolment and trials are no pair o-o, o-a or a-a of one system", path, block.line)
     condition = "aa" if enroll.system else "oa" if trial.system else "oo"
-    for record in _read_values(block, _ASV, path):
+    for record in _read_values(block, ASV, path, whole):
         yield Record(
             record.metric,
             record.value,
@@ -188,11 +216,13 @@ def _read_similarity(block: _Block, path: str | PathLike[str], system: str) -> I
     assert trial, "the header pattern asks for a trial set"
     if not block.values:
         raise InputError(f"block '{block.name}' has no values; is the file cut short?", path, block.end)
-    for record in _read_values(block, _SIMILARITY, path):
+    for record in _read_values(block, SIMILARITY, path):
         yield record.tagged({"system": system, "set": trial.base, "gender": trial.gender})
 
 
-def _read_values(block: _Block, lines: Sequence[_Line], path: str | PathLike[str]) -> Iterator[Record]:
+def _read_values(
+    block: _Block, lines: Sequence[Line], path: str | PathLike[str], whole: bool = True
+) -> Iterator[Record]:
     """The numbers of a block as bare records."""
     found = set()
     for number, text in block.values:
@@ -208,7 +238,7 @@ def _read_values(block: _Block, lines: Sequence[_Line], path: str | PathLike[str
             except InvalidOperation:
                 raise InputError(f"'{printed}' is not a number", path, number) from None
     for kind in lines:
-        if kind.required and kind not in found:
+        if whole and kind.required and kind not in found:
             label = kind.text.partition("#")[0].strip()
             raise InputError(f"block '{block.name}' ends without '{label}'; is the file cut short?", path, block.end)
 
@@ -247,20 +277,26 @@ def _system(name: SetName, system: str) -> str:
     return (system or name.system) if name.system else ORIGINAL
 
 
-def _asv_name(record: Record) -> str:
+def asv_name(record: Record) -> str:
+    """``ASV-libri_dev_enrolls-libri_dev_trials_f_anon``: the header of a verification block."""
     enroll = record.params.get("enroll") or re.sub("_trials.*", "_enrolls", record.set)
     enroll_suffix = _SUFFIX if record.condition == "aa" else ""
     trial_suffix = "" if record.condition == "oo" else _SUFFIX
     return f"ASV-{enroll}{enroll_suffix}-{record.set}{trial_suffix}"
 
 
-def _challenge_mode(records: Iterable[Record]) -> list[Record]:
-    """The voice similarity records: those computed as the challenge did, where there is a choice."""
-    records = [record for record in records if record.metric in _metrics(_SIMILARITY)]
+def asr_name(record: Record) -> str:
+    """``ASR-libri_dev_asr_anon``: the header of a recognition block."""
+    return f"ASR-{record.set}{_SUFFIX if record.condition == 'a' else ''}"
+
+
+def challenge_mode(records: Iterable[Record]) -> list[Record]:
+    """The records computed as the challenge did, where there is a choice."""
+    records = list(records)
     return [record for record in records if record.params.get("mode") == "vpc"] or records
 
 
-def _group(name: Callable[[Record], str], records: Iterable[Record]) -> dict[str, dict[str, Record]]:
+def group(name: Callable[[Record], str], records: Iterable[Record]) -> dict[str, dict[str, Record]]:
     """Records by block name and metric; every number has one place."""
     blocks: dict[str, dict[str, Record]] = {}
     for record in records:
@@ -276,7 +312,8 @@ def _group(name: Callable[[Record], str], records: Iterable[Record]) -> dict[str
     return blocks
 
 
-def _render_block(name: str, block: dict[str, Record], lines: Sequence[_Line]) -> str:
+def render_block(name: str, block: Mapping[str, Record], lines: Sequence[Line]) -> str:
+    """A header and its values."""
     text = name + "\n"
     for line in lines:
         present = [block[metric] for metric in line.metrics if metric in block]
@@ -288,7 +325,7 @@ def _render_block(name: str, block: dict[str, Record], lines: Sequence[_Line]) -
 
 
 def _render_asr(name: str, records: Sequence[Record]) -> str:
-    lines = {_lm_order(record): _render_wer(name, record) for record in records}
+    lines = {_lm_order(record): render_wer(name, record) for record in records}
     if len(lines) < len(records):
         raise InputError(f"two error rates for {name} from the same source; was a file given twice?")
     return f"{name}\n" + "".join(lines[key] for key in sorted(lines))
@@ -299,7 +336,8 @@ def _lm_order(record: Record) -> tuple[int, str]:
     return {"small": 0, "large": 1}.get(record.params.get("lm", ""), 2), record.params.get("source", "")
 
 
-def _render_wer(name: str, record: Record) -> str:
+def render_wer(name: str, record: Record) -> str:
+    """The %WER line of a recognition block."""
     try:
         errors = ErrorCounts(*(record.counts[key] for key in ("ins", "del", "sub", "ref_words")))
     except KeyError as missing:
@@ -307,6 +345,7 @@ def _render_wer(name: str, record: Record) -> str:
     return f"  {errors} {record.params.get('source', '')}".rstrip() + "\n"
 
 
-def _similarity_order(name: str) -> tuple[str, str, str, str]:
+def challenge_order(name: str) -> tuple[str, str, str, str]:
+    """The order of the voice similarity section: dev before test, all speech of a corpus before its common part."""
     parts = SetName.parse(name)
     return (parts.partition, parts.corpus, parts.subset, parts.gender) if parts else ("", name, "", "")

@@ -1,0 +1,38 @@
+#!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
+"""Make the report of a run: one HTML page with verdict, numbers, figures, audio, legal reading and provenance.
+
+Usage: local/make_report.py [options] <run-dir> ... <out.html>
+ e.g.: local/make_report.py --figures exp/mini/runs/mcadams/figures exp/mini/runs/original exp/mini/runs/mcadams \\
+         exp/mini/runs/mcadams/report.html
+
+Give the run of the original data, too. The figures are those of local/plot_figures.py.
+"""
+
+from pathlib import Path
+
+from vpeval import script
+from vpeval.figures.data import load_results
+from vpeval.files import write_text
+from vpeval.report.page import Context, build
+
+
+def main() -> None:
+    """Read the runs, write the page."""
+    parser = script.Parser(__doc__)
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="drawn figures (figures/ beside <out.html>)")
+    parser.add_argument("--data-dir", type=Path, default=Path("data"), help="data directories, for audio (data)")
+    parser.add_argument("--command-line", default="", metavar="TEXT", help="command that made the run, to be shown")
+    parser.add_argument("--note", default="", metavar="TEXT", help="remark on the data, shown below the verdict")
+    parser.add_argument("runs", metavar="run-dir", type=Path, nargs="+")
+    parser.add_argument("out", metavar="out.html", type=Path)
+    args = parser.parse_args()
+
+    results = load_results(args.runs, args.data_dir)
+    context = Context(args.figures or args.out.parent / "figures", args.command_line, args.note)
+    page = build(results, context)
+    write_text(args.out, page)
+    print(f"{args.out}: report of {len(results.entries)} numbers, {len(page.encode()) / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    script.main(main)

@@ -1,0 +1,179 @@
+import io
+import math
+import re
+from dataclasses import replace
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.patches import Rectangle
+from toy_runs import TRIALS, VALUES, make_runs
+
+from vpeval.figures import curves, ranks, scatter, style
+from vpeval.figures.catalogue import CATALOGUE, draw_one
+from vpeval.figures.data import Results, load_results
+from vpeval.metrics.dsys import dsys
+from vpeval.metrics.scores import pool
+
+LOG = '{"epoch": 1, "train_loss": 3, "seconds": 9}\n{"epoch": 2, "train_loss": 2, "valid_loss": 2.5}\n'
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    root = tmp_path_factory.mktemp("toy")
+    (root / "epochs.jsonl").write_text(LOG)
+    return load_results(make_runs(root), root / "data", [f"cosine={root}/epochs.jsonl"])
+
+
+@pytest.fixture(scope="module")
+def figures(results):
+    """All figures by name, not laid out yet."""
+    drawn = {}
+    for plot in CATALOGUE:
+        with matplotlib.rc_context(style.rc(plot.name)):
+            drawn[plot.name] = plot.draw(results)
+    return drawn
+
+
+def find(name):
+    return next(plot for plot in CATALOGUE if plot.name == name)
+
+
+def heights(axis):
+    return [patch.get_height() for patch in axis.patches if isinstance(patch, Rectangle)]
+
+
+def test_the_catalogue_has_unique_names_and_sentences():
+    names = [plot.name for plot in CATALOGUE]
+    assert len(set(names)) == len(names)
+    assert all(plot.caption.endswith(".") for plot in CATALOGUE)
+
+
+def test_every_figure_of_a_whole_run_is_drawn(figures):
+    assert [name for name, figure in figures.items() if figure is None] == []
+
+
+@pytest.mark.parametrize("name", ["jaccard", "training", "eer"])
+def test_titles_and_labels_lie_inside_the_figure(results, name):
+    figure = draw_one(find(name), results)
+    width, height = figure.canvas.get_width_height()
+    for axis in figure.axes:
+        box = axis.get_tightbbox()
+        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1
+
+
+def test_no_figure_is_drawn_from_nothing():
+    empty = Results([], [], None)
+    assert all(plot.draw(empty) is None for plot in CATALOGUE)
+
+
+def test_bars_are_the_values_in_percent_with_their_intervals(figures):
+    figure = figures["eer"]
+    (axis,) = figure.axes
+    wanted = [100 * VALUES[condition]["eer_kaldi"] for condition in ("oo", "oa", "aa") for _ in TRIALS]
+    assert heights(axis) == pytest.approx(wanted)
+    ends = sorted(tuple(line.get_ydata()) for line in axis.lines if line.get_xdata()[0] == line.get_xdata()[-1])
+    assert np.array(ends) == pytest.approx(np.array(sorted((value - 2, value + 2) for value in wanted)))
+    assert any(list(line.get_ydata()) == [50, 50] for line in axis.lines)
+
+
+def test_the_mean_over_sets_is_taken_for_women_and_men_apart(figures):
+    figure = figures["eer_by_attacker"]
+    assert [axis.get_title(loc="left") for axis in figure.axes] == ["female", "male"]
+    assert heights(figure.axes[0]) == pytest.approx([4, 30, 15])
+
+
+def test_legal_curves_have_a_panel_for_every_metric_and_length_with_chance(figures):
+    figure = figures["legal"]
+    assert len(figure.axes) == 3 * 2
+    linkability = figure.axes[2]
+    lines = [tuple(line.get_ydata()) for line in linkability.lines]
+    for wanted in ((90, 90), (30, 30), (60, 60), (25, 100 / 6)):
+        assert any(line == pytest.approx(wanted) for line in lines)
+
+
+def test_rank_histograms_show_shares_of_inputs(figures):
+    figure = figures["srd"]
+    assert heights(figure.axes[0]) == pytest.approx(np.array([12, 6, 3, 2, 1, 0]) / 24)
+
+
+def test_a_rank_histogram_needs_the_file_with_the_ranks(results):
+    without = [e for e in results.entries if not e.record.metric.startswith("srd")]
+    assert ranks.rank_histograms(Results(without, results.runs, results.data)) is None
+
+
+def test_scatter_matches_metrics_of_the_same_set_and_attack(figures):
+    figure = figures["metrics"]
+    points = sorted((line.get_xdata()[0], line.get_ydata()[0]) for line in figure.axes[0].lines)
+    wanted = [(100 * v["eer_kaldi"], v["min_cllr"]) for v in VALUES.values() for _ in TRIALS]
+    assert np.array(points) == pytest.approx(np.array(sorted(wanted)))
+
+
+def test_deid_is_set_beside_the_ignorant_attacker(figures):
+    figure = figures["metrics"]
+    place = scatter.PAIRS.index(("deid", "eer_kaldi"))
+    points = {(line.get_xdata()[0], line.get_ydata()[0]) for line in figure.axes[place].lines}
+    assert points == {(40.0, 30.0)}
+
+
+def test_distributions_of_speakers_add_up_to_all_of_them(figures):
+    figure = figures["linkability_speakers"]
+    assert len(figure.axes) == 3 * 2
+    assert sum(heights(figure.axes[0])) == pytest.approx(100)
+
+
+def test_overlap_of_a_list_with_itself_is_whole(figures):
+    figure = figures["jaccard"]
+    assert np.asarray(figure.axes[0].images[0].get_array()).diagonal().tolist() == [1] * 6
+
+
+def test_training_curves_have_a_panel_for_every_quantity(figures):
+    (axis,) = figures["training"].axes
+    assert axis.get_title(loc="left") == "loss"
+    assert [list(line.get_ydata()) for line in axis.lines] == [[3, 2], [2.5]]
+
+
+def test_local_linkability_is_what_dsys_integrates():
+    rng = np.random.default_rng(1)
+    pooled = pool(rng.normal(1, 1, 300), rng.normal(0, 1, 900))
+    local, edges = curves.local_linkability(pooled)
+    mass = np.histogram(pooled.score, edges, weights=pooled.targets)[0] / 300
+    inside = local * mass
+    assert inside.sum() - (inside[0] + inside[-1]) / 2 == pytest.approx(dsys(pooled))
+
+
+def test_files_are_the_same_on_every_run(results, tmp_path):
+    for place in ("one", "two"):
+        style.save(draw_one(find("jaccard_mean"), results), tmp_path / place, "jaccard_mean")
+    for kind in style.FORMATS:
+        one, two = ((tmp_path / place / f"jaccard_mean.{kind}").read_bytes() for place in ("one", "two"))
+        assert one == two
+        assert not re.search(rb"20\d\d-\d\d-\d\d|CreationDate", one)
+
+
+def test_colours_of_figures_follow_a_dark_page(figures):
+    text = io.StringIO()
+    with matplotlib.rc_context(style.rc("eer")):
+        figures["eer"].savefig(text, format="svg")
+    assert set(re.findall("#[0-9a-f]{6}", text.getvalue())) <= set(style.dark_colours())
+
+
+def test_a_speaker_without_a_diagonal_cell_is_masked(figures):
+    cells = figures["similarity_matrices"].axes[2].images[0].get_array()
+    assert np.argwhere(cells.mask).tolist() == [[2, 2]]
+
+
+def test_det_points_beyond_the_axes_do_not_break_the_curve(figures):
+    for axis in figures["det"].axes:
+        for line in axis.lines:
+            assert np.isfinite(np.asarray(line.get_xydata(), dtype=float)).all()
+
+
+def test_an_infinite_gain_has_a_label_and_no_bar(results):
+    entries = [
+        replace(e, record=replace(e.record, value=-math.inf, lower=-math.inf)) if e.record.metric == "g_vd" else e
+        for e in results.entries
+    ]
+    figure = draw_one(find("similarity"), Results(entries, results.runs, results.data))
+    assert heights(figure.axes[0]) == []
+    assert {text.get_text() for text in figure.axes[0].texts} == {"−∞"}

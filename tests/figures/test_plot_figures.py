@@ -1,0 +1,38 @@
+import logging
+
+import pytest
+from toy_runs import make_runs, run_script
+
+SCRIPT = "plot_figures.py"
+
+
+def test_figures_are_written_and_those_without_data_left_out_with_a_notice(tmp_path, caplog):
+    original, _ = make_runs(tmp_path)
+    for record in original.glob("*/records.jsonl"):
+        if not record.parent.name.startswith(("srd", "ASR")):
+            record.unlink()
+    stale = tmp_path / "figures/similarity.svg"
+    stale.parent.mkdir()
+    stale.write_text("of an older run")
+    with caplog.at_level(logging.INFO):
+        code, printed, _ = run_script(SCRIPT, "--formats", "svg", original, "figures", cwd=tmp_path)
+    assert (code, printed) == (0, "figures: 1 figures (svg)\n")
+    assert "figure similarity is left out; it needs similarity records (stage 7)" in caplog.messages
+    assert [path.name for path in stale.parent.iterdir()] == ["srd.svg"]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--formats", "svg,gif", "runs/original", "out"), "'gif' is none of svg, pdf, png"),
+        (("--training-log", "x", "runs/original", "out"), "expected NAME=FILE"),
+        (("data", "out"), "data: has no records.jsonl"),
+        (("nowhere", "out"), "nowhere: has no records.jsonl"),
+    ],
+)
+def test_a_mistake_is_one_message_and_no_output(tmp_path, args, message):
+    make_runs(tmp_path)
+    code, _, complaint = run_script(SCRIPT, *args, cwd=tmp_path)
+    assert code == 1
+    assert message in complaint
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,180 @@
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from toy_runs import make_runs, run_script, write_audio
+
+from vpeval.errors import InputError
+from vpeval.figures.data import load_results
+from vpeval.report import audio, legal
+from vpeval.report.audit import read_audit
+from vpeval.report.page import Context, build, inline_svg
+
+VOID = {"meta", "link", "br", "input"}
+
+
+class Outline(HTMLParser):
+    """Collects ids, links and addresses of a page, and insists on closed elements."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.addresses, self.rows, self.text = [], [], [], 0, []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+        self.rows += tag == "tr"
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value)
+            if name in ("src", "href", "action", "poster"):
+                self.addresses.append(value)
+
+    def handle_startendtag(self, tag, attrs):
+        """Of an SVG: nothing to close."""
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def outline(page):
+    found = Outline()
+    found.feed(page)
+    found.close()
+    assert found.open == []
+    return found
+
+
+@pytest.fixture(scope="module")
+def page(toy):
+    results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
+    return build(results, Context(toy / "figures", "./run.sh --anonymizer toy", "Toy data."))
+
+
+def test_the_page_is_whole_and_loads_nothing(page):
+    found = outline(page)
+    assert len(found.ids) == len(set(found.ids))
+    assert all(address.startswith(("#", "data:")) for address in found.addresses)
+    assert not re.search(r"@import|url\((?!#)", page)
+    for address in found.addresses:
+        if address.startswith("#"):
+            assert address[1:] in found.ids
+
+
+def test_every_number_is_a_row_with_interval_and_chance(page, toy):
+    n = sum(len(path.read_text().splitlines()) for path in toy.glob("runs/*/*/records.jsonl"))
+    body = page[page.index('id="all-numbers"') : page.index("</table>")]
+    assert body.count("<tr") == n + 1
+    row = next(row for row in body.split("<tr") if "EER, Kaldi" in row and "lazy-informed" in row)
+    assert "15.00\N{NO-BREAK SPACE}%" in row
+    assert "13.00 – 17.00" in row
+    assert ">50.00<" in row
+    assert "24 targets, 120 nontargets, 6 speakers" in row
+    dsys = next(row for row in body.split("<tr") if ">D_sys<" in row)
+    assert "≈ 0.050" in dsys
+
+
+def test_the_page_says_which_eer_is_which(page):
+    for words in ("EER, Kaldi", "EER, threshold", "EER, ROCCH", "VoicePrivacy 2020 and 2022 result files"):
+        assert words in page
+
+
+def test_verdict_note_command_and_hashes_are_there(page):
+    text = " ".join(outline(page).text).replace("\N{NO-BREAK SPACE}", " ")
+    assert "toy protects the speakers weakly against the lazy-informed attacker." not in text
+    assert "toy hardly protects the speakers against the lazy-informed attacker." in text
+    for words in ("Toy data.", "./run.sh --anonymizer toy", "SHA-256", "100 resamples"):
+        assert words in text
+
+
+def test_the_legal_part_maps_the_three_criteria_and_says_what_was_not_tested(page):
+    part = page[page.index('id="legal"') : page.index('id="methods"')].replace("\N{NO-BREAK SPACE}", " ")
+    assert part.count("<article") == 3
+    assert "Linkability among 6 speakers, ignorant (Ignorant in the framework)" in part
+    assert "60.0 % (50.0–70.0)" in part
+    assert "Not tested: no attack on attributes" in part
+    assert "An attacker trained on speech of the same system" in part
+    assert "Crowds of more than 6 speakers" in part
+
+
+def test_the_page_is_the_same_on_every_run(page, toy):
+    results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
+    assert build(results, Context(toy / "figures", "./run.sh --anonymizer toy", "Toy data.")) == page
+
+
+def test_names_and_words_of_others_are_text_never_markup(page):
+    assert "Hello &lt;world&gt;" in page
+    assert "<world>" not in page.lower()
+
+
+def test_figures_that_were_not_drawn_are_named(page):
+    assert 'id="figure-eer"' in page
+    assert 'id="figure-det"' not in page
+    assert "Left out for want of data:" in page
+
+
+def test_an_inline_figure_has_ids_of_its_own_and_colours_of_the_page(toy):
+    svg = inline_svg((toy / "figures/eer.svg").read_text(), "eer", "Equal error rate")
+    assert svg.startswith('<svg role="img" aria-label="Equal error rate" viewBox="0 0 9 9"')
+    assert 'id="eer-p1"' in svg
+    assert "url(#eer-p1)" in svg
+    assert "fill: var(--c1c2128)" in svg
+
+
+def test_samples_come_from_different_sets_and_keep_to_the_limit(toy):
+    sets = ["toy_test_trials_f", "toy_test_trials_m"]
+    samples = audio.choose_samples(toy / "data", sets, "toy", pairs=3, limit=10**6)
+    assert [sample.utt for sample in samples] == ["f0-1", "m0-1", "f1-1"]
+    assert samples[0].original.startswith("data:audio/flac;base64,")
+    assert samples[0].original != samples[0].anonymised
+    size = len(samples[0].original) + len(samples[0].anonymised)
+    assert len(audio.choose_samples(toy / "data", sets, "toy", pairs=3, limit=size)) == 1
+    assert audio.choose_samples(toy / "data", sets, "other", pairs=3, limit=10**6) == []
+
+
+def test_above_chance_is_judged_by_the_interval(toy):
+    results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
+    singling, linking, inference = legal.criteria(results, "toy")
+    assert [finding.above_chance for finding in singling.findings] == [False, True]
+    assert all(finding.above_chance for finding in linking.findings)
+    assert inference.findings == ()
+
+
+def test_an_audit_is_shown_where_there_is_one(toy, tmp_path):
+    check = {"check": "enrolment", "flagged": True, "sentence": "Enrolment <was> not anonymised."}
+    runs = make_runs(tmp_path)
+    (runs[1] / "audit.json").write_text(json.dumps([check]))
+    page = build(load_results(runs, tmp_path / "data"), Context(tmp_path / "figures"))
+    assert "Enrolment &lt;was&gt; not anonymised." in page
+    assert "No audit of the attacker was made" not in page
+
+
+@pytest.mark.parametrize("content", ["{", "3", '{"checks": 1}', '[{"check": "a", "flagged": true}]', "[[]]"])
+def test_a_broken_audit_is_an_error(tmp_path, content):
+    (tmp_path / "audit.json").write_text(content)
+    with pytest.raises(InputError, match=r"audit\.json: .*run local/audit_attacker\.py again|Run local"):
+        read_audit([tmp_path])
+
+
+def test_the_script_writes_the_page_beside_its_figures(tmp_path):
+    runs = make_runs(tmp_path)
+    for trials in tmp_path.glob("data/*/trials"):
+        trials.unlink()
+    write_audio(tmp_path)
+    code, printed, _ = run_script("make_report.py", *runs, "runs/toy/report.html", cwd=tmp_path)
+    assert code == 0
+    assert printed.startswith("runs/toy/report.html: report of ")
+    assert outline((tmp_path / "runs/toy/report.html").read_text(encoding="utf-8")).rows > 50
+
+
+def test_the_script_leaves_nothing_behind_on_a_mistake(tmp_path):
+    runs = make_runs(tmp_path)
+    (runs[1] / "audit.json").write_text("{")
+    code, _, complaint = run_script("make_report.py", *runs, "out/report.html", cwd=tmp_path)
+    assert code == 1
+    assert complaint.startswith("make_report.py: ") and complaint.count("\n") == 1
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,91 @@
+from pathlib import Path
+
+import pytest
+
+from vpeval.asv.attackers import Attacker
+from vpeval.figures.data import Entry, Results
+from vpeval.figures.labels import attack_model
+from vpeval.records import Record
+from vpeval.report.verdict import GRADES, judge
+
+
+def results(*records, trained_on="original"):
+    attacker = Attacker("a", "backend", "ecapa", "plda", trained_on)
+    return Results([Entry(r, Path(), attack_model(r, attacker)) for r in records], [], Path())
+
+
+def eer(value, condition="aa", system="s", set_name="toy_test_trials_f"):
+    system = "original" if condition == "oo" else system
+    return Record("eer_threshold", value, system=system, set=set_name, condition=condition, attacker="a")
+
+
+def found(value, n=20, metric="linkability", condition="aa"):
+    params = {"N": n, "L": 1, "chance": 1 / n}
+    system = "original" if condition == "oo" else "s"
+    return Record(metric, value, params=params, system=system, set="toy_all", condition=condition, attacker="a")
+
+
+@pytest.mark.parametrize(("value", "grade"), [(0.05, 0), (0.1, 1), (0.25, 2), (0.35, 3), (0.4, 4), (0.6, 4)])
+def test_the_eer_is_graded_in_the_classes_of_the_challenge(value, grade):
+    verdict = judge(results(eer(value), trained_on="same"), "s")
+    assert verdict.grade == grade
+    assert verdict.headline == f"s {GRADES[grade]} against the semi-informed attacker"
+
+
+def test_the_strongest_attacker_counts():
+    verdict = judge(results(eer(0.45, "oa"), eer(0.12, "aa")), "s")
+    assert "against the lazy-informed attacker" in verdict.headline
+    assert "12.0 %" in verdict.sentences[0]
+
+
+def test_only_test_sets_count_where_there_are_some():
+    verdict = judge(results(eer(0.05, set_name="toy_dev_trials_f"), eer(0.15), trained_on="same"), "s")
+    assert verdict.grade == 1
+
+
+def test_speakers_that_are_found_outweigh_a_good_eer():
+    verdict = judge(results(eer(0.41), found(0.69), trained_on="same"), "s")
+    assert verdict.grade == 0
+    assert any("By its EER alone" in caveat for caveat in verdict.caveats)
+
+
+def test_linking_at_chance_is_strong_protection():
+    assert judge(results(eer(0.48), found(0.05), trained_on="same"), "s").grade == 4
+
+
+def test_without_an_attacker_trained_on_the_system_nothing_is_called_more_than_partly_protective():
+    verdict = judge(results(eer(0.48), found(0.05)), "s")
+    assert verdict.grade == 2
+    assert "semi-informed" in verdict.caveats[0]
+
+
+def test_a_system_without_privacy_numbers_gets_no_grade():
+    wer = Record("wer", 12.0, system="s", set="toy_test_asr", condition="a")
+    verdict = judge(results(wer), "s")
+    assert verdict.grade is None
+    assert verdict.headline == "s: privacy was not measured"
+    assert verdict.sentences == ("12.0 % of the words are misrecognised.",)
+
+
+def test_word_errors_are_pooled_over_sets():
+    records = [
+        Record("wer", rate, counts={"ref_words": n}, system=system, set=f"toy{n}_test_asr", condition=condition)
+        for system, condition, rates in (("original", "o", (2.0, 4.0)), ("s", "a", (10.0, 20.0)))
+        for rate, n in zip(rates, (100, 300), strict=True)
+    ]
+    verdict = judge(results(*records), "s")
+    assert verdict.sentences == ("Recognition errors rise from 3.5 % to 17.5 % of the words (WER).",)
+    assert verdict.tiles[0].note == "original speech 3.5 %, +14.0 points"
+
+
+def test_tiles_place_system_and_original_between_no_privacy_and_chance():
+    verdict = judge(results(eer(0.05, "oo"), eer(0.25), found(1.0, condition="oo"), found(0.525)), "s")
+    places = [(tile.original, tile.system) for tile in verdict.tiles]
+    assert places[0] == pytest.approx((0.1, 0.5))
+    assert places[1] == pytest.approx((0, 0.5))
+
+
+def test_original_speech_alone_is_not_graded_as_a_system():
+    verdict = judge(results(eer(0.02, "oo")), "original")
+    assert verdict.headline == "The original speech is not protected"
+    assert verdict.caveats == ()

@@ -1,0 +1,127 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from vpeval.errors import InputError
+from vpeval.records import Record, write_records
+from vpeval.results import compare
+
+RULES = compare.RULES["2024"]
+
+
+def system(name, f, m, wer, uar=None, attacker="ASV_eval_anon", metric="eer_threshold"):
+    """A system with the EERs of two genders, in percent, and its utility."""
+    records = [
+        Record(metric, eer / 100, system=name, set=f"toy_test_trials_{g}", gender=g, condition="aa", attacker=attacker)
+        for g, eer in (("f", f), ("m", m))
+    ]
+    records.append(Record("wer", wer, system=name, set="toy_test_asr", condition="a"))
+    if uar:
+        records.append(Record("uar", uar, system=name, set="EMOTION_test", condition="a"))
+    return records
+
+
+def test_systems_are_ranked_by_utility_inside_classes_of_the_mean_eer():
+    records = [*system("a", 8, 11, 2.0), *system("b", 10, 10, 9.0), *system("c", 34, 34.6, 4.4, 38),
+               *system("d", 29, 31, 5.9, 42), *system("e", 31, 30, 4.4, 40)]  # fmt: skip
+    found = [(s.system, s.least_eer, dict(s.places)) for s in compare.ranking(records, RULES)]
+    assert found == [
+        ("c", 30, {"wer": 1, "uar": 3}),
+        ("e", 30, {"wer": 1, "uar": 2}),
+        ("d", 30, {"wer": 3, "uar": 1}),
+        ("b", 10, {"wer": 1}),
+        ("a", None, {"wer": 1}),
+    ]
+
+
+def test_the_semi_informed_attacker_counts_and_its_absence_is_noted():
+    semi = system("a", 12, 12, 2.0, attacker="ecapa_plda")[:2]
+    semi = [replace(record, params={"attack_model": "semi-informed"}) for record in semi]
+    records = system("a", 20, 20, 2.0, attacker="ecapa") + semi
+    (standing,) = compare.ranking(records, RULES)
+    assert (standing.model, standing.least_eer, standing.note) == ("semi-informed", 10, "")
+    (standing,) = compare.ranking(system("a", 20, 20, 2.0, attacker="ecapa"), RULES)
+    assert (standing.model, standing.least_eer) == ("lazy-informed", 20)
+    assert "no semi-informed attacker" in standing.note
+
+
+def test_the_ranking_of_2022_asks_for_pitch():
+    pitch = Record("pitch_correlation", 0.25, system="a", set="toy_test_trials_f")
+    rules = compare.RULES["2022"]
+    assert "unknown" in compare.ranking(system("a", 20, 20, 2.0), rules)[0].note
+    assert "0.250 is not above 0.3" in compare.ranking([*system("a", 20, 20, 2.0), pitch], rules)[0].note
+
+
+def test_a_ranking_says_that_its_thresholds_are_not_confirmed():
+    text = compare.render_ranking(compare.ranking(system("a", 20, 20, 2.0), RULES), RULES)
+    assert "10/20/30/40 % (thresholds unconfirmed)" in text
+    assert ">= 20 %  a " in text
+
+
+def test_the_overview_has_a_line_per_system_and_attack():
+    records = [
+        *system("a", 20, 30, 2.0),
+        Record("wer", 1.0, 0.5, 1.5, system="original", set="toy_dev_asr", condition="o"),
+    ]
+    assert compare.overview(records).splitlines() == [
+        "                   system    condition  attacker       dev               test",
+        "EER (threshold) %  a         a-a        ASV_eval_anon                 -  25.00",
+        "WER %              original  o                         1.00 [0.50,1.50]      -",
+        "WER %              a         a                                        -   2.00",
+    ]
+
+
+def test_nothing_to_compare_is_an_error():
+    with pytest.raises(InputError, match="no verification or recognition results"):
+        compare.overview([])
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Two runs over the same trials of eight speakers: one attacker is nearly always right, the other guesses."""
+    speakers = [f"s{i}" for i in range(8)]
+    pairs = [(spk, f"{other}-{k}", spk == other) for spk in speakers for other in speakers for k in range(3)]
+    data = tmp_path / "data/toy_test_trials_f"
+    data.mkdir(parents=True)
+    (data / "trials").write_text("".join(f"{s} {u} {'target' if t else 'nontarget'}\n" for s, u, t in pairs))
+    (data / "utt2spk").write_text("".join(f"{s}-{k} {s}\n" for s in speakers for k in range(3)))
+    rng = np.random.default_rng(0)
+    for name, strength in (("good", 0.0), ("bad", 8.0)):
+        directory = tmp_path / name / f"ASV-x-toy_test_trials_f_{name}"
+        directory.mkdir(parents=True)
+        scores = [rng.normal() + strength * t for _, _, t in pairs]
+        (directory / "scores").write_text("".join(f"{s} {u} {v}\n" for (s, u, _), v in zip(pairs, scores, strict=True)))
+        tags = {"system": name, "set": "toy_test_trials_f", "gender": "f", "condition": "oa", "attacker": "ecapa"}
+        write_records(directory / "records.jsonl", [Record("eer_kaldi", 0.5, **tags)])
+    return tmp_path
+
+
+def test_paired_differences_come_with_interval_and_corrected_p_value(runs):
+    found = compare.differences({"good": runs / "good", "bad": runs / "bad"}, "bad", runs / "data", resamples=40)
+    assert [(r.metric, r.system, r.params["versus"]) for r in found] == [
+        ("eer_kaldi_difference", "good", "bad"),
+        ("min_cllr_difference", "good", "bad"),
+    ]
+    eer = found[0]
+    assert 0.2 < eer.lower < eer.value < eer.upper
+    assert eer.params["p_value"] == eer.params["p_holm"] == pytest.approx(2 / 41)
+    assert "0.049*" in compare.render_differences(found)
+
+
+def test_holms_correction_by_hand():
+    records = [Record("eer_kaldi_difference", 0.1, params={"p_value": p}) for p in (0.04, 0.01, 0.03)]
+    assert [r.params["p_holm"] for r in compare._holm(records)] == [0.06, 0.03, 0.06]
+
+
+def test_a_run_is_not_compared_with_itself_or_with_other_trials(runs):
+    assert compare.differences({"bad": runs / "bad"}, "bad", runs / "data") == []
+
+
+def test_the_plot_needs_privacy_and_utility():
+    tradeoff = pytest.importorskip("vpeval.results.tradeoff")
+    figure = tradeoff.privacy_utility([*system("a", 20, 30, 2.0), *system("b", 40, 40, 8.0)], (10, 20))
+    (axis,) = figure.axes
+    assert [c.lines[0].get_xydata().tolist() for c in axis.containers] == [[[2.0, 25.0]], [[8.0, 40.0]]]
+    with pytest.raises(InputError, match="needs EERs and word error rates"):
+        tradeoff.privacy_utility(system("a", 20, 30, 2.0)[:2])

@@ -1,0 +1,161 @@
+"""Bar charts with intervals: verification by set, by attack model, and voice similarity (supplement, 1-2 and 13-16)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from statistics import fmean
+from typing import TypeVar
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from vpeval.figures.data import Entry, Results
+from vpeval.figures.labels import GENDERS, UNPROTECTED, metric, set_title
+from vpeval.figures.style import INK, MUTED, PAPER, grid, legend
+
+T = TypeVar("T")
+
+
+def eer_bars(results: Results) -> Figure | None:
+    """EER of every set under every attack model, with intervals over speakers."""
+    return _verification_bars(results, "eer_kaldi", top=0.56)
+
+
+def min_cllr_bars(results: Results) -> Figure | None:
+    """Min Cllr of every set under every attack model, with intervals over speakers."""
+    return _verification_bars(results, "min_cllr", top=1.1)
+
+
+def eer_by_attacker(results: Results) -> Figure | None:
+    """Mean EER over all sets for every system and attack model, women and men apart; a dot is a set."""
+    entries = results.of("eer_kaldi")
+    genders = [gender for gender in GENDERS if any(e.record.gender == gender for e in entries)] or [""]
+    if len({entry.model for entry in entries} - {UNPROTECTED}) < 1:
+        return None
+    figure, axes = grid(1, len(genders), height=2.9, sharey=True)
+    series = results.series(entries)
+    # Bars of one system stand together, with a gap to the next.
+    place = {each: number + 0.6 * results.systems.index(each[0]) for number, each in enumerate(series)}
+    middles = {
+        name: fmean(place[each] for each in series if each[0] == name) for name in _in_order(each[0] for each in series)
+    }
+    for axis, gender in zip(axes[0], genders, strict=True):
+        for each, x in place.items():
+            values = [100 * e.record.value for e in entries if e.series == each and e.record.gender == gender]
+            if values:
+                axis.bar(x, fmean(values), 0.9, color=results.colour(each))
+                axis.plot([x] * len(values), values, "o", ms=4, mfc=PAPER, mec=INK, mew=0.8)
+                _label(axis, x, max(values), f"{fmean(values):.1f}")
+        axis.set_xticks(list(middles.values()), list(middles))
+        axis.grid(False, axis="x")
+        axis.set_ylim(0, 56)
+        _chance(axis, 50, "chance: no information")
+        axis.set_title(GENDERS.get(gender, "all speakers"))
+    axes[0][0].set_ylabel("Mean " + metric("eer_kaldi").axis)
+    _legend(figure, results, entries)
+    return figure
+
+
+def similarity_bars(results: Results) -> Figure | None:
+    """Gain of voice distinctiveness and de-identification of every set, with intervals over speakers."""
+    entries = results.of("g_vd", "deid")
+    if not entries:
+        return None
+    sets = _in_order(entry.record.set for entry in entries)
+    figure, axes = grid(1, 2, height=2.9)
+    for axis, name in zip(axes[0], ("g_vd", "deid"), strict=True):
+        chosen = [entry for entry in entries if entry.record.metric == name]
+        _bars(results, axis, chosen, sets, lambda entry: entry.record.set)
+        if len(sets) <= 4:
+            axis.set_xticks(range(len(sets)), [set_title(each).replace(", ", "\n") for each in sets])
+        else:
+            axis.set_xticks(range(len(sets)), [set_title(each) for each in sets], rotation=90)
+        axis.axhline(0, color=MUTED, lw=0.8)
+        axis.set_ylabel(metric(name).axis)
+        axis.margins(y=0.12)
+    axes[0][0].set_title("Voice distinctiveness (0: as original)")
+    axes[0][1].set_title("De-identification (100: perfect)")
+    if len(results.series(entries)) > 1:
+        _legend(figure, results, entries)
+    return figure
+
+
+def _verification_bars(results: Results, name: str, top: float) -> Figure | None:
+    entries = results.of(name)
+    if not entries:
+        return None
+    kind = metric(name)
+    panels = _in_order(set_title(entry.record.set, gender=False) for entry in entries)
+    columns = min(len(panels), 3)
+    figure, axes = grid(-(-len(panels) // columns), columns, height=2.7, sharey=True)
+    cells = [axis for row in axes for axis in row]
+    for axis, panel in zip(cells, panels, strict=False):
+        chosen = [entry for entry in entries if set_title(entry.record.set, gender=False) == panel]
+        genders = _in_order(entry.record.gender for entry in chosen)
+        _bars(results, axis, chosen, genders, lambda entry: entry.record.gender)
+        axis.set_xticks(range(len(genders)), [GENDERS.get(gender, "all speakers") for gender in genders])
+        axis.set_ylim(0, kind.scale * top)
+        _chance(axis, kind.scale * (kind.chance or 0), "chance: no information")
+        axis.set_title(panel)
+    for axis in cells[len(panels) :]:
+        axis.set_axis_off()
+    for row in axes:
+        row[0].set_ylabel(kind.axis)
+    _legend(figure, results, entries)
+    return figure
+
+
+def _bars(
+    results: Results, axis: Axes, entries: Sequence[Entry], groups: Sequence[T], group: Callable[[Entry], T]
+) -> None:
+    """Bars grouped by `group`, in a group one bar per series."""
+    series = results.series(entries)
+    width = 0.82 / len(series)
+    for entry in entries:
+        record, kind = entry.record, metric(entry.record.metric)
+        left = groups.index(group(entry)) + (series.index(entry.series) - (len(series) - 1) / 2) * width
+        value = kind.scale * record.value
+        ends = [kind.scale * end for end in (record.lower, record.upper) if end is not None and math.isfinite(end)]
+        if math.isfinite(value):
+            axis.bar(left, value, width * 0.9, color=results.colour(entry.series))
+        if len(ends) == 2:
+            axis.plot([left, left], ends, color=INK, lw=1)
+        if len(entries) <= 8:
+            # G_VD is -inf where the voices cannot be told apart any more: there is no bar, but a label.
+            tip = max([value, *ends]) if value >= 0 else min([value, *ends])
+            text = f"{value:.{1 if kind.scale > 1 else 2}f}".replace("inf", "∞")
+            _label(axis, left, tip if math.isfinite(tip) else 0, text, value < 0)
+    axis.grid(False, axis="x")
+
+
+def _label(axis: Axes, x: float, y: float, text: str, below: bool = False) -> None:
+    shift, align = (-3, "top") if below else (3, "bottom")
+    axis.annotate(
+        text.replace("-", "−"), (x, y), (0, shift), textcoords="offset points", ha="center", va=align, fontsize=7.5
+    )
+
+
+def _chance(axis: Axes, level: float, text: str) -> None:
+    axis.axhline(level, color=MUTED, lw=1, ls=(0, (1, 1.5)))
+    axis.annotate(
+        text,
+        (0, level),
+        (3, 2),
+        xycoords=("axes fraction", "data"),
+        textcoords="offset points",
+        fontsize=7.5,
+        color=MUTED,
+    )
+
+
+def _legend(figure: Figure, results: Results, entries: Sequence[Entry]) -> None:
+    """One patch per series, under the panels."""
+    series = results.series(entries)
+    patches = [Patch(color=results.colour(each), label=results.title(each)) for each in series]
+    legend(figure, patches)
+
+
+def _in_order(items: Iterable[T]) -> list[T]:
+    return list(dict.fromkeys(items))

@@ -1,0 +1,158 @@
+"""All figures in the order of a report, each with its title and what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from vpeval.figures import bars, curves, legal, matrices, ranks, scatter, speakers, style, training
+from vpeval.figures.data import Results
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure: its file name, title, caption, what it needs, and the function that draws it or finds no data."""
+
+    name: str
+    title: str
+    caption: str
+    needs: str
+    draw: Callable[[Results], Figure | None]
+
+
+CATALOGUE = (
+    Plot(
+        "eer",
+        "Equal error rate",
+        "EER (Kaldi's, as in the VoicePrivacy 2020 and 2022 result files) per set and attack model; whiskers are 95 % "
+        "intervals over speakers. Higher is more private; 50 % is chance.",
+        "verification records (stage 6)",
+        bars.eer_bars,
+    ),
+    Plot(
+        "min_cllr",
+        "Minimum log-likelihood-ratio cost",
+        "Min Cllr per set and attack model, with 95 % intervals over speakers. 1 bit means that scores say nothing.",
+        "verification records (stage 6)",
+        bars.min_cllr_bars,
+    ),
+    Plot(
+        "eer_by_attacker",
+        "EER by attack model",
+        "Mean EER over all sets, women and men apart; circles are the sets. Darker bars are stronger attackers: what "
+        "counts is the lowest bar of a system.",
+        "verification records of an anonymised condition (stage 6)",
+        bars.eer_by_attacker,
+    ),
+    Plot(
+        "legal",
+        "Singling out, linkability and 1 − EER",
+        "Success of the attacks over the number of speakers N, for test vectors of L utterances. Bands are 95 % "
+        "intervals over speakers. Chance is that of the protocol: for singling out it is below the 37 % often quoted.",
+        "legal metrics (stage 8)",
+        legal.legal_curves,
+    ),
+    Plot(
+        "srd",
+        "Ranks of the true speaker",
+        "How often the true speaker has which rank among N references, with the beta-binomial fit. A flat histogram "
+        "at 1/N discloses nothing.",
+        "rank histograms of similarity rank disclosure (stage 9)",
+        ranks.rank_histograms,
+    ),
+    Plot(
+        "linkability_speakers",
+        "Linkability of single speakers",
+        "Distribution over speakers of the probability to be linked. The mean hides speakers who are always found.",
+        "per-speaker values of linkability (stage 8)",
+        speakers.linkability_distributions,
+    ),
+    Plot(
+        "jaccard",
+        "Do the same speakers stay easy or hard to link?",
+        "Jaccard overlap in % of the lists of the 10 % easiest and hardest speakers (with ties) between contexts.",
+        "per-speaker values of linkability for two contexts (stage 8)",
+        speakers.jaccard_heatmap,
+    ),
+    Plot(
+        "jaccard_mean",
+        "Mean overlap of easy and hard speakers",
+        "Mean Jaccard overlap across contexts that differ in one circumstance; black marks are random lists.",
+        "per-speaker values of linkability for two contexts (stage 8)",
+        speakers.mean_jaccard,
+    ),
+    Plot(
+        "zebra",
+        "ZEBRA profiles",
+        "Empirical cross-entropy over the prior. In brackets: expected disclosure in bits, worst case as log10 of the "
+        "likelihood ratio, and its category (0, A best … F worst).",
+        "ECE curves of verification (stage 6)",
+        curves.zebra_profiles,
+    ),
+    Plot(
+        "dsys",
+        "Score distributions and linkability D_sys",
+        "Scores of same and different speakers; the step line is the local linkability D, the number D_sys. This "
+        "estimator does not reach 0 without information: see D_sys with shuffled labels in the table.",
+        "scores (stage 6) and the trials of the data directories",
+        curves.dsys_distributions,
+    ),
+    Plot(
+        "det",
+        "Detection error trade-off",
+        "Misses over false alarms on normal-deviate axes. Curves nearer to the upper right are more private; the EER "
+        "is on the dotted diagonal.",
+        "DET curves of verification (stage 6)",
+        curves.det_curves,
+    ),
+    Plot(
+        "similarity_matrices",
+        "Voice similarity matrices",
+        "Similarity of all pairs of speakers. A dark diagonal means that speakers are recognised: unwanted between "
+        "original and anonymised speech, wanted among anonymised voices where they should stay distinct.",
+        "similarity matrices (stage 7)",
+        matrices.similarity_matrices,
+    ),
+    Plot(
+        "similarity",
+        "Voice distinctiveness and de-identification",
+        "Gain of voice distinctiveness (0 dB: as distinct as the original voices) and de-identification, with 95 % "
+        "intervals over speakers.",
+        "similarity records (stage 7)",
+        bars.similarity_bars,
+    ),
+    Plot(
+        "metrics",
+        "One metric against another",
+        "A point per set and attack model. Points off the common trend show what one metric sees and another does not.",
+        "verification and similarity records (stages 6 and 7)",
+        scatter.metric_scatter,
+    ),
+    Plot(
+        "training",
+        "Training of the attackers",
+        "Numbers of the training logs over the epochs. An attacker that has not converged overestimates privacy.",
+        "a training log of an attacker (stage 4)",
+        training.training_curves,
+    ),
+)
+
+
+def draw(results: Results) -> Iterator[tuple[Plot, Figure | None]]:
+    """Draw all figures, one after the other; None where the data are absent."""
+    for plot in CATALOGUE:
+        yield plot, draw_one(plot, results)
+
+
+def draw_one(plot: Plot, results: Results) -> Figure | None:
+    """Draw a figure in the common style and lay it out."""
+    with matplotlib.rc_context(style.rc(plot.name)):
+        figure = plot.draw(results)
+        if figure is not None:
+            # The layout is worked out once here instead of once for every format.
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+    return figure

@@ -1,0 +1,147 @@
+"""Curves behind the verification numbers: ZEBRA profiles (supplement, 3-6), D_sys (7) and DET."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from vpeval.figures.data import Entry, Results, Series, read_pooled_scores, read_side_file
+from vpeval.figures.labels import set_title
+from vpeval.figures.style import INK, LINES, MUTED, NEUTRAL, PALE, grid, legend
+from vpeval.metrics.scores import Floats, PooledScores
+
+_DET_TICKS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
+
+
+def zebra_profiles(results: Results) -> Figure | None:
+    """Empirical cross-entropy over the prior; titles are (population, individual, tag)."""
+    entries = [entry for entry in results.of("zebra_population") if entry.record.params.get("curves")]
+    if not entries:
+        return None
+    individual = {(e.record.set, e.series): e.record for e in results.of("zebra_individual")}
+    figure, cells = _panels(results, entries, height=1.75, sharex=True, sharey=True)
+    for (name, series), axis in cells.items():
+        entry = next((e for e in entries if (e.record.set, e.series) == (name, series)), None)
+        if entry is None:
+            axis.set_axis_off()
+            continue
+        curves = (read_side_file(entry, "curves") or {})["ece"]
+        colour = results.colour(series)
+        x, default, minimum = (np.array(curves[key]) for key in ("prior_log_odds", "default", "minimum"))
+        axis.plot(x, default, color=MUTED, lw=1.1, ls=(0, (1, 1.2)))
+        axis.plot(x, curves["actual"], color=colour, lw=1, ls=(0, (4, 2)))
+        axis.plot(x, minimum, color=colour)
+        axis.fill_between(x, minimum, default, color=colour, alpha=0.14, lw=0)
+        axis.set_ylim(0, 1.15)
+        worst = individual.get((name, series))
+        parts = [f"{entry.record.value:.3f}", *([f"{worst.value:.2f}", worst.params["tag"]] if worst else [])]
+        axis.text(0.97, 0.98, f"({', '.join(parts)})", transform=axis.transAxes, ha="right", va="top", fontsize=7.5)
+    figure.supxlabel("prior log-odds", fontsize=8.5)
+    figure.supylabel("empirical cross-entropy (bit)", fontsize=8.5)
+    lines = [
+        Line2D([], [], color=MUTED, lw=1.1, ls=(0, (1, 1.2)), label="no evidence"),
+        Line2D([], [], color=INK, lw=1, ls=(0, (4, 2)), label="scores as they are"),
+        Line2D([], [], color=INK, label="calibrated (PAV)"),
+        Patch(color=NEUTRAL, alpha=0.3, lw=0, label="disclosure"),
+    ]
+    legend(figure, lines)
+    return figure
+
+
+def dsys_distributions(results: Results) -> Figure | None:
+    """Score distributions of the same and of different speakers, and the local linkability D between them."""
+    found = {(e.record.set, e.series): (e, read_pooled_scores(e, results.data)) for e in results.of("dsys")}
+    scored = {key: (entry, pooled) for key, (entry, pooled) in found.items() if pooled is not None}
+    if not scored:
+        return None
+    entries = [entry for entry, _ in scored.values()]
+    figure, cells = _panels(results, entries, height=1.75, sharex=True, sharey=True)
+    for key, axis in cells.items():
+        if key not in scored:
+            axis.set_axis_off()
+            continue
+        entry, pooled = scored[key]
+        edges = np.linspace(pooled.score[0], pooled.score[-1], 31)
+        for counts, colour in ((pooled.nontargets, PALE), (pooled.targets, results.colour(entry.series))):
+            density = np.histogram(pooled.score, edges, weights=counts)[0]
+            axis.stairs(density / density.max(), edges, color=colour, fill=True, alpha=0.65, lw=0)
+        axis.stairs(*local_linkability(pooled), color=INK, lw=1.1)
+        axis.set_ylim(0, 1.2)
+        axis.set_yticks([0, 0.5, 1])
+        axis.grid(False)
+        axis.text(0.03, 0.98, f"D_sys {entry.record.value:.2f}", transform=axis.transAxes, va="top", fontsize=7.5)
+    figure.supxlabel("score", fontsize=8.5)
+    figure.supylabel("distributions (peak at 1) and D(s)", fontsize=8.5)
+    patches = [
+        Patch(color=PALE, alpha=0.65, lw=0, label="different speakers"),
+        Patch(color=NEUTRAL, alpha=0.65, lw=0, label="same speaker"),
+        Line2D([], [], color=INK, lw=1.1, label="local linkability D(s)"),
+    ]
+    legend(figure, patches)
+    return figure
+
+
+def det_curves(results: Results) -> Figure | None:
+    """Misses over false alarms of every set, on normal-deviate axes; the diagonal crosses at the EER."""
+    entries = [entry for entry in results.of("eer_threshold") if entry.record.params.get("curves")]
+    if not entries:
+        return None
+    from scipy.special import ndtri
+
+    sets = list(dict.fromkeys(entry.record.set for entry in entries))
+    columns = min(len(sets), 2 if len(sets) in (2, 4) else 3)
+    figure, axes = grid(-(-len(sets) // columns), columns, height=3.1, sharex=True, sharey=True)
+    cells = [axis for row in axes for axis in row]
+    for axis, name in zip(cells, sets, strict=False):
+        for entry in (e for e in entries if e.record.set == name):
+            det = (read_side_file(entry, "curves") or {})["det"]
+            with np.errstate(divide="ignore"):
+                x, y = ndtri(np.array(det["p_fa"])), ndtri(np.array(det["p_miss"]))
+            x, y = np.clip(x, -8, 8), np.clip(y, -8, 8)
+            axis.plot(x, y, color=results.colour(entry.series), ls=LINES.get(entry.model, "-"), lw=1.4)
+        ticks = ndtri(np.array(_DET_TICKS))
+        names = [f"{100 * tick:g}" for tick in _DET_TICKS]
+        axis.set_xticks(ticks, names)
+        axis.set_yticks(ticks, names)
+        axis.set(xlim=(ndtri(0.0008), ndtri(0.85)), ylim=(ndtri(0.0008), ndtri(0.85)), aspect="equal")
+        axis.axline((0, 0), slope=1, color=MUTED, lw=0.8, ls=(0, (1, 1.5)))
+        axis.set_title(set_title(name))
+    for axis in cells[len(sets) :]:
+        axis.set_axis_off()
+    figure.supxlabel("false alarms (%)", fontsize=8.5)
+    figure.supylabel("misses (%)", fontsize=8.5)
+    series = results.series(entries)
+    lines = [Line2D([], [], color=results.colour(s), ls=LINES.get(s[1], "-"), label=results.title(s)) for s in series]
+    legend(figure, lines)
+    return figure
+
+
+def local_linkability(pooled: PooledScores) -> tuple[Floats, Floats]:
+    """D(s) in the bins that D_sys is computed from, and their edges."""
+    edges = np.linspace(pooled.score[0], pooled.score[-1], max(2, min(pooled.n_targets // 10, 100) + 1))
+    same, other = (
+        np.histogram(pooled.score, edges, weights=counts)[0] / counts.sum()
+        for counts in (pooled.targets, pooled.nontargets)
+    )
+    with np.errstate(invalid="ignore"):
+        return np.where(same > other, (same - other) / (same + other), 0), edges
+
+
+def _panels(
+    results: Results, entries: list[Entry], height: float, **options: bool
+) -> tuple[Figure, dict[tuple[str, Series], Axes]]:
+    """A panel for every set (row) and series (column), with titles at the margins."""
+    sets = list(dict.fromkeys(entry.record.set for entry in entries))
+    series = results.series(entries)
+    figure, axes = grid(len(sets), len(series), width=max(7.4, 2.2 * len(series)), height=height, **options)
+    cells = {}
+    for name, row in zip(sets, axes, strict=True):
+        for each, axis in zip(series, row, strict=True):
+            cells[name, each] = axis
+        row[0].set_ylabel(set_title(name).replace(", ", "\n"), fontsize=8)
+    for each, axis in zip(series, axes[0], strict=True):
+        axis.set_title(results.title(each))
+    return figure, cells

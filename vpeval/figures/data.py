@@ -1,0 +1,184 @@
+"""What the figures are drawn from: the records of run directories and the files that stand beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vpeval.asv.attackers import read_attacker
+from vpeval.errors import InputError
+from vpeval.figures.labels import attack_model
+from vpeval.figures.style import model_rank, shade, system_colours
+from vpeval.metrics.scores import PooledScores, pool
+from vpeval.records import Record, read_records
+from vpeval.results.names import ORIGINAL
+from vpeval.speaker_values import SpeakerValue, read_speaker_values
+from vpeval.tables import read_lines
+from vpeval.trials import read_scores, read_trials
+
+ROOT = Path(__file__).resolve().parents[2]
+Floats = NDArray[np.float64]
+Series = tuple[str, str, str]
+"""System, attack model and attacker: what a curve or a bar stands for."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A record, the directory of the file that it was read from, and its attack model."""
+
+    record: Record
+    directory: Path
+    model: str
+
+    @property
+    def series(self) -> Series:
+        """What a curve or a bar of this record stands for."""
+        return self.record.system, self.model, self.record.attacker
+
+
+@dataclass(frozen=True)
+class Results:
+    """All records of some runs; `data` holds the data directories, for trials and audio."""
+
+    entries: Sequence[Entry]
+    runs: Sequence[Path]
+    data: Path
+    training: dict[str, list[dict[str, float]]] = field(default_factory=dict)
+
+    @cached_property
+    def systems(self) -> list[str]:
+        """The original data first, then the systems in the order of the runs."""
+        names = dict.fromkeys(entry.record.system for entry in self.entries)
+        return [*([ORIGINAL] if ORIGINAL in names else []), *(name for name in names if name != ORIGINAL)]
+
+    def of(self, *metrics: str, **params: Any) -> list[Entry]:
+        """Entries of the metrics whose parameters have the given values; by series, then in the order of the files."""
+        found = [
+            entry
+            for entry in self.entries
+            if entry.record.metric in metrics
+            and all(entry.record.params.get(name) == value for name, value in params.items())
+        ]
+        return sorted(found, key=lambda entry: self._rank(entry.series))
+
+    def series(self, entries: Iterable[Entry]) -> list[Series]:
+        """The different series of the entries: original first, then by system, from the weak attacker to the strong."""
+        return sorted({entry.series for entry in entries}, key=self._rank)
+
+    def colour(self, series: Series) -> str:
+        """The colour of a series in every figure."""
+        return shade(self._colours[series[0]], series[1])
+
+    def title(self, series: Series) -> str:
+        """The name of a series in legends: its system where there are several, and the attack."""
+        system = series[0]
+        if system == ORIGINAL:
+            return ", ".join([ORIGINAL, *self.attack(series).split(", ")[1:]])
+        several = len(set(self.systems) - {ORIGINAL}) > 1
+        return ", ".join(filter(None, [system if several or not series[1] else "", self.attack(series)]))
+
+    def attack(self, series: Series) -> str:
+        """The attack model of a series, and the attacker where several share the model."""
+        system, model, attacker = series
+        attackers = {e.record.attacker for e in self.entries if e.model and e.series[:2] == (system, model)}
+        return f"{model}, {attacker}" if len(attackers) > 1 else model
+
+    @cached_property
+    def _colours(self) -> dict[str, str]:
+        return system_colours(self.systems)
+
+    def _rank(self, series: Series) -> tuple[int, int, str]:
+        system, model, attacker = series
+        return self.systems.index(system), model_rank(model), attacker
+
+
+def load_results(
+    runs: Sequence[Path],
+    data: Path = Path("data"),
+    training: Sequence[str] = (),
+    attackers: Path = ROOT / "conf/asv",
+) -> Results:
+    """Read ``<run>/*/records.jsonl`` of every run, and training logs given as ``NAME=FILE``.
+
+    `attackers` holds the configurations of attackers, which say what they were trained on.
+    """
+    known = {path.stem: read_attacker(path) for path in attackers.glob("*.yaml")}
+    entries = []
+    for run in runs:
+        files = sorted(run.glob("*/records.jsonl"))
+        if not files:
+            raise InputError("has no records.jsonl in its folders; run the scoring stages first", run)
+        for file in files:
+            for record in read_records(file):
+                entries.append(Entry(record, file.parent, attack_model(record, known.get(record.attacker))))
+    logs = {}
+    for item in training:
+        name, equals, path = item.partition("=")
+        if not equals or not name:
+            raise InputError(f"--training-log {item}: expected NAME=FILE")
+        logs[name] = read_epochs(Path(path))
+    return Results(entries, list(runs), data, logs)
+
+
+def read_epochs(path: Path) -> list[dict[str, float]]:
+    """The log of a training: a JSON object a line, with "epoch" and any numbers."""
+    epochs = []
+    for number, line in read_lines(path):
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise InputError(f"is not JSON ({error.msg}); is the file cut short?", path, number) from None
+        if not isinstance(row, dict) or not isinstance(row.get("epoch"), int | float):
+            raise InputError('is not an epoch: an object with a number "epoch" is expected', path, number)
+        epochs.append({name: float(value) for name, value in row.items() if isinstance(value, int | float)})
+    return epochs
+
+
+def read_side_file(entry: Entry, param: str) -> dict[str, Any] | None:
+    """The JSON file that a record names in its parameter `param`; None where it names none."""
+    name = entry.record.params.get(param)
+    if not name:
+        return None
+    path = entry.directory / name
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError("is missing, though records.jsonl names it; run the scorer again", path) from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise InputError("is not JSON; is the file cut short? Run the scorer again", path) from None
+    if not isinstance(content, dict):
+        raise InputError("is not a JSON object; run the scorer again", path)
+    return content
+
+
+def read_matrix(rows: list[list[float | None]]) -> Floats:
+    """A matrix of a side file; null is NaN."""
+    return np.array(rows, dtype=np.float64)
+
+
+def speaker_values(entries: Iterable[Entry], metric: str) -> list[tuple[Entry, SpeakerValue]]:
+    """The values of single speakers behind the records of `metric`, each with an entry of its series."""
+    files: dict[Path, Entry] = {}
+    for entry in entries:
+        if entry.record.metric == metric and (name := entry.record.params.get("per_speaker")):
+            files.setdefault(entry.directory / name, entry)
+    return [
+        (entry, value) for path, entry in files.items() for value in read_speaker_values(path) if value.metric == metric
+    ]
+
+
+def read_pooled_scores(entry: Entry, data: Path) -> PooledScores | None:
+    """The scores behind a verification record, with the labels of its trials; None where either is gone."""
+    scores, trials = entry.directory / "scores", data / entry.record.set / "trials"
+    if not scores.is_file() or not trials.is_file():
+        return None
+    labelled = read_trials(trials)
+    values = read_scores(scores, labelled)
+    return pool(values[labelled.is_target], values[~labelled.is_target])

@@ -1,0 +1,80 @@
+"""Singling out, linkability and 1-EER over the number of speakers (legal framework, Figure 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import NullFormatter, NullLocator
+
+from vpeval.figures.data import Entry, Results
+from vpeval.figures.labels import metric
+from vpeval.figures.style import LINES, MARKERS, MUTED, grid, legend
+
+_ROWS = ("singling_out", "linkability", "one_minus_eer")
+_CHANCE = (0, (1, 1.5))
+
+
+def legal_curves(results: Results) -> Figure | None:
+    """A row per metric, a column per number L of utterances; bands are 95 % intervals, dotted lines chance."""
+    entries = results.of(*_ROWS)
+    if not entries:
+        return None
+    rows = [name for name in _ROWS if any(entry.record.metric == name for entry in entries)]
+    lengths = sorted({entry.record.params["L"] for entry in entries}, key=lambda n: (isinstance(n, str), n))
+    sizes = sorted({entry.record.params["N"] for entry in entries})
+    figure, axes = grid(len(rows), len(lengths), height=2.0, sharex=True, sharey=True)
+    for name, row in zip(rows, axes, strict=True):
+        for length, axis in zip(lengths, row, strict=True):
+            chosen = [e for e in entries if e.record.metric == name and e.record.params["L"] == length]
+            _panel(results, axis, chosen, sizes)
+        row[0].set_ylabel(metric(name).axis)
+    for length, axis in zip(lengths, axes[0], strict=True):
+        axis.set_title("all utterances" if length == "all" else f"L = {length}")
+    figure.supxlabel("number of speakers N", fontsize=8.5)
+    lines = [
+        Line2D(
+            [],
+            [],
+            color=results.colour(s),
+            ls=LINES.get(s[1], "-"),
+            marker=MARKERS.get(s[1], "o"),
+            label=results.title(s),
+        )
+        for s in results.series(entries)
+    ]
+    lines.append(Line2D([], [], color=MUTED, ls=_CHANCE, lw=1.2, label="chance"))
+    legend(figure, lines)
+    return figure
+
+
+def _panel(results: Results, axis: Axes, entries: Sequence[Entry], sizes: Sequence[int]) -> None:
+    axis.set_ylim(-3, 103)
+    axis.set_yticks([0, 25, 50, 75, 100])
+    if sizes[-1] / sizes[0] > 10:
+        axis.set_xscale("log")
+        axis.xaxis.set_minor_locator(NullLocator())
+        axis.xaxis.set_minor_formatter(NullFormatter())
+    ticks = sizes if len(sizes) <= 5 else [sizes[0], sizes[len(sizes) // 2], sizes[-1]]
+    axis.set_xticks(ticks, [f"{size:,}".replace(",", " ") for size in ticks])
+    if not entries:
+        axis.text(0.5, 0.5, "not measured", transform=axis.transAxes, ha="center", color=MUTED)
+        return
+    for series in results.series(entries):
+        curve = sorted((e.record for e in entries if e.series == series), key=lambda record: record.params["N"])
+        n = [record.params["N"] for record in curve]
+        colour = results.colour(series)
+        axis.plot(
+            n,
+            [100 * record.value for record in curve],
+            color=colour,
+            ls=LINES.get(series[1], "-"),
+            marker=MARKERS.get(series[1], "o"),
+        )
+        if all(record.lower is not None and record.upper is not None for record in curve):
+            lower, upper = [100 * (r.lower or 0) for r in curve], [100 * (r.upper or 0) for r in curve]
+            axis.fill_between(n, lower, upper, color=colour, alpha=0.12, lw=0)
+    chance = sorted({(e.record.params["N"], e.record.params["chance"]) for e in entries if "chance" in e.record.params})
+    axis.plot([n for n, _ in chance], [100 * p for _, p in chance], color=MUTED, ls=_CHANCE, lw=1.2)

@@ -1,0 +1,71 @@
+"""One metric against another (supplement, 17-23): do they tell the same story?"""
+
+from __future__ import annotations
+
+import math
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from vpeval.figures.data import Entry, Results
+from vpeval.figures.labels import IGNORANT, metric
+from vpeval.figures.style import MARKERS, grid, legend
+
+PAIRS = (
+    ("eer_kaldi", "min_cllr"),
+    ("dsys", "min_cllr"),
+    ("eer_kaldi", "cllr"),
+    ("eer_kaldi", "dsys"),
+    ("zebra_population", "min_cllr"),
+    ("zebra_individual", "min_cllr"),
+    ("deid", "g_vd"),
+    ("deid", "eer_kaldi"),
+    ("deid", "min_cllr"),
+)
+
+
+def metric_scatter(results: Results) -> Figure | None:
+    """A point per set, system and attack model; DeID is set beside the ignorant attacker's numbers."""
+    points = {pair: _pairs(results, *pair) for pair in PAIRS}
+    shown = [pair for pair, found in points.items() if found]
+    if not shown:
+        return None
+    columns = min(3, len(shown))
+    figure, axes = grid(-(-len(shown) // columns), columns, height=2.25)
+    cells = [axis for row in axes for axis in row]
+    for (x, y), axis in zip(shown, cells, strict=False):
+        _draw(results, axis, points[x, y])
+        note = ", ignorant" if x == "deid" and y != "g_vd" else ""
+        axis.set_xlabel(metric(x).axis)
+        axis.set_ylabel(metric(y).axis + note)
+        axis.margins(0.08)
+    for axis in cells[len(shown) :]:
+        axis.set_axis_off()
+    series = results.series(entry for found in points.values() for entry, _ in found if entry.model)
+    handles = [
+        Line2D([], [], ls="", marker=MARKERS.get(s[1], "o"), color=results.colour(s), label=results.title(s))
+        for s in series
+    ]
+    legend(figure, handles)
+    return figure
+
+
+def _pairs(results: Results, x: str, y: str) -> list[tuple[Entry, Entry]]:
+    """Entries of `x` and `y` for the same set, system and attacker; matched across attack models only for DeID."""
+    others = {(entry.record.set, entry.series): entry for entry in results.of(y)}
+    pairs = []
+    for entry in results.of(x):
+        system, model, attacker = entry.series
+        wanted = IGNORANT if x == "deid" and y != "g_vd" else model
+        other = others.get((entry.record.set, (system, wanted, attacker)))
+        if other and math.isfinite(entry.record.value) and math.isfinite(other.record.value):
+            pairs.append((entry, other))
+    return pairs
+
+
+def _draw(results: Results, axis: Axes, pairs: list[tuple[Entry, Entry]]) -> None:
+    for one, other in pairs:
+        x, y = (metric(entry.record.metric).scale * entry.record.value for entry in (one, other))
+        series = other.series
+        axis.plot(x, y, marker=MARKERS.get(series[1], "o"), color=results.colour(series), ls="", alpha=0.9)

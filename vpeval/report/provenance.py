@@ -1,0 +1,83 @@
+"""Where the numbers of a report come from: versions, models, seeds and hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import yaml
+
+import vpeval
+from vpeval.figures.data import ROOT, Results
+from vpeval.models import Model, read_models
+
+_PACKAGES = ("numpy", "scipy", "torch", "speechbrain", "faster-whisper", "soundfile", "matplotlib")
+
+
+@dataclass(frozen=True)
+class UsedModel:
+    """A pretrained model behind an attacker or a recogniser."""
+
+    user: str
+    model: Model
+
+
+def versions() -> dict[str, str]:
+    """Versions of the toolkit, of Python and of the packages that compute."""
+    found = {"vpeval": vpeval.__version__, "Python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def file_hashes(results: Results) -> dict[str, str]:
+    """SHA-256 of every file of records, by its path."""
+    files = dict.fromkeys(entry.directory / "records.jsonl" for entry in results.entries)
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def joint_hash(hashes: dict[str, str]) -> str:
+    """One hash for all files, whatever their order and folders above the run."""
+    lines = sorted(f"{Path(name).parent.name} {digest}" for name, digest in hashes.items())
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def seeds(results: Results) -> list[int]:
+    """All seeds that the records name."""
+    return sorted({entry.record.params["seed"] for entry in results.entries if "seed" in entry.record.params})
+
+
+def resamples(results: Results) -> list[int]:
+    """All numbers of bootstrap resamples that the records name."""
+    return sorted({entry.record.params["resamples"] for entry in results.entries if "resamples" in entry.record.params})
+
+
+def used_models(names: Iterable[str], conf: Path = ROOT / "conf") -> list[UsedModel]:
+    """The pretrained models that the configurations of attackers and recognisers name."""
+    if not (conf / "models.yaml").is_file():
+        return []
+    known = read_models(conf / "models.yaml")
+    used = []
+    for name in sorted(set(names)):
+        model = _model_name(conf, name)
+        if model in known:
+            used.append(UsedModel(name, known[model]))
+    return used
+
+
+def _model_name(conf: Path, name: str, depth: int = 3) -> str:
+    """The model of a configuration, or of the one that its training starts from."""
+    for kind in ("asv", "asr"):
+        path = conf / kind / f"{name}.yaml"
+        if path.is_file() and depth:
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+            if isinstance(content, dict):
+                return str(content.get("model") or _model_name(conf, str(content.get("start", "")), depth - 1))
+    return ""

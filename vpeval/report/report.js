@@ -1,0 +1,56 @@
+"use strict";
+(() => {
+  const table = document.getElementById("all-numbers");
+  if (!table) return;
+  const body = table.tBodies[0];
+  const rows = Array.from(body.rows);
+  const search = document.getElementById("search");
+  const selects = Array.from(document.querySelectorAll(".filter select"));
+  const count = document.getElementById("count");
+
+  const words = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
+  const filter = () => {
+    const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    for (const row of rows) {
+      const fits = wanted.every((word) => words.get(row).includes(word))
+        && selects.every((select) => !select.value || row.dataset[select.name] === select.value);
+      row.hidden = !fits;
+      shown += fits;
+    }
+    count.textContent = `${shown} of ${rows.length} numbers`;
+  };
+
+  const key = (row, column) => {
+    const cell = row.cells[column];
+    return cell.dataset.sort === undefined ? cell.textContent : Number(cell.dataset.sort);
+  };
+  const compare = (a, b) => {
+    if (typeof a === "number" && typeof b === "number") return a - b;
+    if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;
+    return a.localeCompare(b, "en", { numeric: true });
+  };
+  const sort = (head) => {
+    const direction = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+    const sorted = [...rows].sort((a, b) => direction * compare(key(a, head.cellIndex), key(b, head.cellIndex)));
+    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", direction === 1 ? "ascending" : "descending");
+    body.append(...sorted);
+  };
+
+  for (const head of table.tHead.rows[0].cells) {
+    head.firstElementChild.addEventListener("click", () => sort(head));
+  }
+  search.addEventListener("input", filter);
+  for (const select of selects) select.addEventListener("change", filter);
+  document.querySelector(".filter").hidden = false;
+  filter();
+})();
+
+// Of several players only one is heard.
+(() => {
+  const players = Array.from(document.querySelectorAll("audio"));
+  for (const player of players) {
+    player.addEventListener("play", () => players.forEach((other) => other !== player && other.pause()));
+  }
+})();

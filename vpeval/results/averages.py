@@ -1,0 +1,104 @@
+"""Averages over the sets of a partition, with the weights of the VoicePrivacy challenges.
+
+Corpora count the same; inside a corpus the genders do, and common prompts (``_common``) count a quarter of the other
+speech beside them. For LibriSpeech and VCTK these are the weights of 2022 (per gender 0.25, 0.20 and 0.05), for
+LibriSpeech alone the plain mean of 2024.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from vpeval.errors import InputError
+from vpeval.records import TAGS, Record
+from vpeval.results.names import BOOKKEEPING, SetName
+
+
+def weights(sets: Iterable[str]) -> dict[str, Fraction]:
+    """The weight of every set; they add up to 1.
+
+    >>> {name: str(weight) for name, weight in weights(["libri_dev_asr", "vctk_dev_asr"]).items()}
+    {'libri_dev_asr': '1/2', 'vctk_dev_asr': '1/2'}
+    """
+    names = {name: _parse(name) for name in sets}
+    raw = {name: Fraction(1, 4 if parts.subset == "common" else 1) for name, parts in names.items()}
+    totals: defaultdict[str, Fraction] = defaultdict(Fraction)
+    for name, parts in names.items():
+        totals[parts.corpus] += raw[name]
+    return {name: weight / totals[names[name].corpus] / len(totals) for name, weight in raw.items()}
+
+
+def average(printed: Mapping[str, str]) -> Fraction:
+    """The weighted average of a printed number per set, exactly."""
+    shares = weights(printed)
+    return sum((shares[name] * Fraction(text) for name, text in printed.items()), Fraction(0))
+
+
+def averages(records: Iterable[Record]) -> list[Record]:
+    """One record per partition and kind of number, with the partition as its set; a set of no partition stays as it is.
+
+    The interval is put together from those of the sets by squaring and adding the distances from the value (Zou and
+    Donner, 2008), as sets of different speakers are independent; those that share their speakers just add up.
+    """
+    kinds: defaultdict[tuple[object, ...], dict[str, Record]] = defaultdict(dict)
+    alone = []
+    for record in records:
+        name = SetName.parse(record.set)
+        if not name or not name.partition:
+            alone.append(record)
+            continue
+        params = tuple((key, repr(value)) for key, value in sorted(record.params.items()) if key not in _OWN)
+        tags = tuple(getattr(record, tag) for tag in TAGS if tag not in ("set", "gender"))
+        of_kind = kinds[record.metric, name.partition, tags, params]
+        if record.set in of_kind:
+            raise InputError(f"two values of {record.metric} for {record.system} {record.set} {record.condition}")
+        of_kind[record.set] = record
+    return [_joined(list(of_kind.values()), str(partition)) for (_, partition, *_), of_kind in kinds.items()] + alone
+
+
+_OWN = {*BOOKKEEPING, "enroll"} - {"attack_model"}
+"""Parameters that a set has for itself; the attack is the same in all."""
+
+
+def _joined(records: Sequence[Record], partition: str) -> Record:
+    if len(records) == 1:
+        return replace(records[0], set=partition, gender="")
+    shares = weights(record.set for record in records)
+    value = math.fsum(float(shares[record.set]) * record.value for record in records)
+    lower, upper = _reach(records, shares, "lower"), _reach(records, shares, "upper")
+    params = {key: item for key, item in records[0].params.items() if key not in _OWN} | {"average": len(records)}
+    if all("chance" in record.params for record in records):
+        params["chance"] = math.fsum(float(shares[r.set]) * float(r.params["chance"]) for r in records)
+    return replace(
+        records[0],
+        value=value,
+        lower=None if lower is None else value - lower,
+        upper=None if upper is None else value + upper,
+        params=params,
+        counts={},
+        set=partition,
+        gender="",
+    )
+
+
+def _reach(records: Sequence[Record], shares: Mapping[str, Fraction], end: str) -> float | None:
+    """How far the interval of the average reaches to one side."""
+    same_speakers: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for record in records:
+        bound = getattr(record, end)
+        if bound is None:
+            return None
+        name = _parse(record.set)
+        same_speakers[name.corpus, name.gender] += float(shares[record.set]) * abs(bound - record.value)
+    return math.hypot(*same_speakers.values())
+
+
+def _parse(name: str) -> SetName:
+    parts = SetName.parse(name)
+    if not parts:
+        raise InputError(f"'{name}' is no set of a challenge (as libri_dev_trials_f)")
+    return parts

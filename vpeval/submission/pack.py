@@ -1,0 +1,195 @@
+"""Pack a submission: the same inputs always give the same bytes.
+
+Members are sorted by name and belong to nobody, no time is written down, and whatever varies from machine to machine is
+left out, but for the versions in the manifest.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import platform
+import tarfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import soundfile as sf
+
+import vpeval
+from vpeval.audio import RATE, is_pipe, probe, read_audio
+from vpeval.data import layout as data_layout
+from vpeval.data.directory import DataDir
+from vpeval.errors import InputError
+from vpeval.files import atomic_path
+from vpeval.records import Record
+from vpeval.submission.layout import DESCRIPTION, FORMAT, MANIFEST, is_safe
+from vpeval.tables import read_rows
+
+_PACKAGES = ("numpy", "scipy", "soundfile", "torch", "speechbrain", "faster-whisper")
+_STUB = """\
+# System description: {system}
+
+To be filled in by the participants. What the challenges ask for:
+
+- Team, members, affiliation, contact:
+- Anonymisation method, step by step:
+- Training data and pretrained models, with their sources:
+- Level of anonymisation (speaker or utterance) and how pseudo-speakers are chosen:
+- Anything that differs between enrolment, trial and training data:
+- Computing time and hardware:
+- What was tuned on the development data:
+
+Results: see `results/`. Recipe `{recipe}`, edition {edition}, base seed {seed}.
+"""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What goes into a submission.
+
+    `run` is a run directory with its scores, `data` are the original data directories: the anonymised one of
+    ``data/x`` is ``data/x_<system>``. `results` are texts of results files by name, `records` what they were made from.
+    """
+
+    edition: str
+    system: str
+    run: Path
+    data: Sequence[Path]
+    results: Mapping[str, str]
+    records: Sequence[Record]
+    seed: int = 0
+    description: str | None = None
+    more: Mapping[str, str] = field(default_factory=dict)
+
+
+def pack(contents: Contents, out: str | PathLike[str]) -> dict[str, Any]:
+    """Write the archive, whole or not at all, and return its manifest."""
+    sources = _sources(contents)
+    files: dict[str, dict[str, Any]] = {}
+    with (
+        atomic_path(out) as temporary,
+        open(temporary, "wb") as raw,
+        gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+    ):
+        for name in sorted(sources):
+            content = sources[name]()
+            files[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+            _add(archive, f"{contents.system}/{name}", content)
+        manifest = _manifest(contents, files)
+        # The last member, as it speaks of all others.
+        text = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+        _add(archive, f"{contents.system}/{MANIFEST}", text.encode())
+    return manifest
+
+
+def _sources(contents: Contents) -> dict[str, Callable[[], bytes]]:
+    """How to get the content of every file; nothing large is read yet, but everything is there."""
+    recipes = sorted({record.recipe for record in contents.records if record.recipe})
+    text = contents.description or _STUB.format(
+        system=contents.system, recipe=", ".join(recipes), edition=contents.edition, seed=contents.seed
+    )
+    sources = {DESCRIPTION: _text(text)}
+    for name, result in contents.results.items():
+        sources[f"results/{name}"] = _text(result)
+    scores = sorted(contents.run.glob("ASV*-*/scores"))
+    if not scores:
+        raise InputError("has no ASV-*/scores; run stage 6 first", contents.run)
+    for path in scores:
+        sources[f"scores/{path.parent.name}/scores"] = _scores(path)
+    for path in sorted(contents.run.glob("ASR-*/hyp")):
+        sources[f"text/{path.parent.name}/text"] = path.read_bytes
+    for original in contents.data:
+        sources |= dict(_data(original, contents.system))
+    for name in sources:
+        if not is_safe(name):
+            raise InputError(f"'{name}' cannot be a file name in an archive; rename the set or the utterance")
+    return sources
+
+
+def _text(text: str) -> Callable[[], bytes]:
+    return text.encode
+
+
+def _scores(path: Path) -> Callable[[], bytes]:
+    """Scores in Kaldi's format: three fields, one blank between them."""
+
+    def content() -> bytes:
+        rows = (" ".join(fields) for _, fields in read_rows(path, "speaker", "utterance", "score"))
+        return "".join(f"{row}\n" for row in rows).encode()
+
+    return content
+
+
+def _data(original: Path, system: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """The files of the anonymised directory of `original`, which must hold the same utterances."""
+    reference = DataDir.load(original)
+    anonymised = DataDir.load(original.with_name(f"{original.name}_{system}"))
+    if missing := sorted(reference.utt2spk.keys() - anonymised.utt2spk.keys()):
+        some = data_layout.name_some(missing)
+        raise InputError(f"lacks utterances of {original} ({some}); run stage 3 again", anonymised.path / "utt2spk")
+    if unknown := sorted(anonymised.utt2spk.keys() - reference.utt2spk.keys()):
+        some = data_layout.name_some(unknown)
+        raise InputError(f"has utterances that {original} lacks ({some})", anonymised.path / "utt2spk")
+    place = f"data/{anonymised.name}"
+    for name in data_layout.present(anonymised.path):
+        if name != "wav.scp":
+            yield f"{place}/{name}", (anonymised.path / name).read_bytes
+    yield f"{place}/wav.scp", _text("".join(f"{utt} {place}/wav/{utt}.wav\n" for utt in anonymised.utts))
+    for utt, entry in anonymised.wav.items():
+        yield f"{place}/wav/{utt}.wav", _wave(entry)
+
+
+def _wave(entry: str) -> Callable[[], bytes]:
+    """A 16 kHz, mono, 16-bit WAV file: the file itself if it is one already."""
+
+    def content() -> bytes:
+        if not is_pipe(entry) and entry.endswith(".wav"):
+            info = probe(entry)
+            if (info.rate, info.channels, info.subtype) == (RATE, 1, "PCM_16"):
+                return Path(entry).read_bytes()
+        buffer = io.BytesIO()
+        sf.write(buffer, read_audio(entry), RATE, subtype="PCM_16", format="WAV")
+        return buffer.getvalue()
+
+    return content
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode, member.mtime = len(content), 0o644, 0
+    try:
+        archive.addfile(member, io.BytesIO(content))
+    except ValueError:
+        raise InputError(f"'{name}' is too long for a name in an archive; shorten the name of the system") from None
+
+
+def _manifest(contents: Contents, files: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    seeds = {str(record.params["seed"]) for record in contents.records if "seed" in record.params}
+    return {
+        "format": FORMAT,
+        "edition": contents.edition,
+        "system": contents.system,
+        "recipes": sorted({record.recipe for record in contents.records if record.recipe}),
+        "attackers": sorted({r.attacker for r in contents.records if r.attacker}),
+        "seeds": {"base": contents.seed, "intervals": sorted(seeds)},
+        "versions": {"vpeval": vpeval.__version__, "python": platform.python_version(), **_versions()},
+        "more": dict(contents.more),
+        "files": dict(files),
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

@@ -13,8 +13,10 @@ anonymizer=mcadams        # a hook script, or the name of a folder in local/anon
 anon_options=             # options for the hook, as one word
 anon_level=spk            # spk: one pseudo-speaker per speaker; utt: one per utterance
 system=                   # name of the results; default: from the hook
-asv=ecapa                 # attacker's speaker model, conf/asv/<name>.yaml
+attackers=                # attackers, conf/asv/<name>.yaml, the main one first; default: those of the recipe
 asr=whisper_base          # recogniser, conf/asr/<name>.yaml
+train_asr=false           # true: recognisers trained on original and on anonymised speech as well
+quality=false             # true: DNSMOS and STOI as well
 edition=2020              # challenge whose result file and submission are made: 2020, 2022, 2024 or 2026
 nj=$(getconf _NPROCESSORS_ONLN)
 seed=0
@@ -35,7 +37,10 @@ What is up to date is skipped.
   --anon-options 'STRING'       options for the hook
   --anon-level spk|utt          pseudo-speaker per speaker or per utterance ($anon_level)
   --system NAME                 name for the results (from the hook)
-  --asv NAME  --asr NAME        configurations in conf/asv and conf/asr ($asv, $asr)
+  --attackers 'LIST'            configurations in conf/asv, the main one first (those of the recipe)
+  --asr NAME                    configuration in conf/asr ($asr)
+  --train-asr true|false        train recognisers on original and on anonymised speech as well ($train_asr)
+  --quality true|false          DNSMOS and STOI as well ($quality)
   --edition YEAR                challenge formats: 2020, 2022, 2024 or 2026 ($edition)
   --nj N                        jobs at a time ($nj)
   --seed N                      seed of everything random ($seed)"
@@ -50,9 +55,14 @@ export VPEVAL_RUN_PID=$$
 
 conf=egs/$recipe/recipe.conf
 [ -f "$conf" ] || { echo "$0: no recipe '$recipe'; there are: $(cd egs && echo *)" >&2; exit 1; }
+chosen=$attackers
 . "$conf"
+attackers=${chosen:-$attackers}
+asv=${attackers%% *}
+files=("conf/asr/$asr.yaml")
 corpus=${corpus:-egs/$recipe/corpus}
-for file in "conf/asv/$asv.yaml" "conf/asr/$asr.yaml"; do
+for name in $attackers; do files+=("conf/asv/$name.yaml"); done
+for file in "${files[@]}"; do
   [ -f "$file" ] || { echo "$0: no $file; there are: $(cd "$(dirname "$file")" && echo *.yaml)" >&2; exit 1; }
 done
 [ -d "$corpus" ] || { echo "$0: no corpus in $corpus; give its folder with --corpus DIR" >&2; exit 1; }
@@ -71,7 +81,10 @@ system=${system:-${hook_and_name##* }}
 
 mapfile -t eval_sets < <(tr -s ' :' '\n' <<<"$asv_pairs" | sort -u)
 mapfile -t trial_sets < <(tr -s ' ' '\n' <<<"$asv_pairs" | cut -d: -f2 | sort -u)
-read -ra other_sets <<<"$train_sets $pool_sets"
+read -ra train <<<"$train_sets"
+read -ra pool <<<"$pool_sets"
+train=("${train[@]/#/data/}") pool=("${pool[@]/#/data/}")
+read -ra hook_options <<<"$anon_options"
 original=("${eval_sets[@]/#/data/}") anonymised=("${eval_sets[@]/#/data/}")
 anonymised=("${anonymised[@]/%/_$system}")
 vectors=("${original[@]/#data/exp/$recipe/embeddings/$asv}" "${anonymised[@]/#data/exp/$recipe/embeddings/$asv}")
@@ -81,7 +94,7 @@ run=exp/$recipe/runs
 if stage_is 0 "data directories of recipe $recipe"; then
   stamp=(--stamp "exp/$recipe/.data.json" --input "egs/$recipe" --input "$corpus" --input vpeval/data
     --option "full=$full seed=$seed")
-  for set in "${eval_sets[@]}" "${other_sets[@]}"; do stamp+=(--output "data/$set"); done
+  for dir in "${original[@]}" "${train[@]}" "${pool[@]}"; do stamp+=(--output "$dir"); done
   if up_to_date "${stamp[@]}"; then
     echo "data/ is up to date, skipped"
   else
@@ -92,33 +105,50 @@ if stage_is 0 "data directories of recipe $recipe"; then
 fi
 
 if stage_is 1 "evaluation models"; then
-  utils/get_model.py "$(awk '/^model:/ {print $2}' "conf/asv/$asv.yaml")" "$(awk '/^model:/ {print $2}' "conf/asr/$asr.yaml")"
+  mapfile -t models < <(sed -n 's/^model: *\([^ ]*\).*/\1/p' "conf/asv/$asv.yaml" "conf/asr/$asr.yaml")
+  utils/get_model.py "${models[@]}"
 fi
 
-not_built 2 "anonymiser preparation"
+if stage_is 2 "prepare $system"; then
+  if grep -q -e --prepare "$hook"; then
+    need 0 "${train[@]}" "${pool[@]}"
+    "$hook" "${hook_options[@]}" --prepare --nj "$nj" "$(IFS=,; echo "${train[*]}")" "$(IFS=,; echo "${pool[*]}")"
+  else
+    echo "$system needs no preparation"
+  fi
+fi
 
 if stage_is 3 "anonymise with $system, level $anon_level"; then
-  need 0 "${original[@]}"
-  for set in "${eval_sets[@]}"; do
+  need 0 "${original[@]}" "${train[@]}"
+  for dir in "${original[@]}" "${train[@]}"; do
     steps/anonymize.sh --cmd "$cmd" --nj "$nj" --anon-level "$anon_level" --seed "$seed" --options "$anon_options" \
-      --log-dir "$run/$system/log/$set" "$hook" "data/$set" "data/${set}_$system"
+      --log-dir "$run/$system/log/${dir#data/}" "$hook" "$dir" "${dir}_$system"
   done
 fi
 
-not_built 4 "attackers trained on anonymised speech"
-
-if stage_is 5 "speaker embeddings ($asv)"; then
-  need 0 "${original[@]}"
-  need 3 "${anonymised[@]}"
-  steps/extract_embeddings.py --cmd "$cmd" --nj "$nj" "conf/asv/$asv.yaml" "exp/$recipe/embeddings/$asv" \
-    "${original[@]}" "${anonymised[@]}"
+if stage_is 4 "train the attackers: $attackers"; then
+  need 3 "${train[@]/%/_$system}"
+  for attacker in $attackers; do
+    local/train_attacker.sh --cmd "$cmd" --nj "$nj" --seed "$seed" --anon-level "$anon_level" "$conf" "$attacker" "$system"
+  done
 fi
 
-if stage_is 6 "verification: EER, Cllr, D_sys, ZEBRA"; then
+if stage_is 5 "speaker embeddings"; then
+  need 0 "${original[@]}"
+  need 3 "${anonymised[@]}"
+  for attacker in $attackers; do
+    local/embed_attacker.sh --cmd "$cmd" --nj "$nj" "$conf" "$attacker" "$system"
+  done
+fi
+
+if stage_is 6 "verification: EER, Cllr, D_sys, ZEBRA; audit of the attackers"; then
   need 5 "${vectors[@]}"
-  local/score_asv.sh --seed "$seed" "$conf" "$asv" original oo
-  local/score_asv.sh --seed "$seed" "$conf" "$asv" "$system" oa
-  local/score_asv.sh --seed "$seed" "$conf" "$asv" "$system" aa
+  for attacker in $attackers; do
+    local/score_asv.sh --main "$asv" --seed "$seed" "$conf" "$attacker" original oo
+    local/score_asv.sh --main "$asv" --seed "$seed" "$conf" "$attacker" "$system" oa
+    local/score_asv.sh --main "$asv" --seed "$seed" "$conf" "$attacker" "$system" aa
+  done
+  local/audit_attacker.py "$system" "exp/$recipe/embeddings/$asv" "$run/$system/audit.json" "$run/original" "$run/$system"
 fi
 
 if stage_is 7 "voice similarity: G_VD, DeID"; then
@@ -140,13 +170,21 @@ if stage_is 9 "similarity rank disclosure"; then
   local/score_legal.sh --metrics srd --seed "$seed" "$conf" "$asv" "$system" aa
 fi
 
-if stage_is 10 "utility: word error rate ($asr)"; then
+if stage_is 10 "utility: word error rate ($asr), pitch correlation"; then
   need 0 "${speech[@]}"
   need 3 "${speech[@]/%/_$system}"
   steps/decode.py --cmd "$cmd" --nj "$nj" "conf/asr/$asr.yaml" "exp/$recipe/decode/$asr" \
     "${speech[@]}" "${speech[@]/%/_$system}"
   local/score_asr.sh --seed "$seed" "$conf" "$asr" original o
   local/score_asr.sh --seed "$seed" "$conf" "$asr" "$system" a
+  local/score_speech.sh --nj "$nj" --seed "$seed" --quality "$quality" "$conf" "$system"
+  if [ "$train_asr" = true ]; then
+    for dir in "${pool[@]}"; do
+      steps/anonymize.sh --cmd "$cmd" --nj "$nj" --anon-level "$anon_level" --seed "$seed" --options "$anon_options" \
+        --log-dir "$run/$system/log/${dir#data/}" "$hook" "$dir" "${dir}_$system"
+    done
+    local/score_trained_asr.sh --cmd "$cmd" --nj "$nj" --seed "$seed" "$conf" "$system"
+  fi
 fi
 
 if stage_is 11 "results"; then
@@ -155,7 +193,12 @@ if stage_is 11 "results"; then
   local/write_results.py --edition "$edition" --system "$system" --attacker "$asv" \
     "$run/$system/results.jsonl" "$run/$system/$result_file"
   local/results_to_latex.py --out-dir "$run/$system/latex" "$run/$system/results.jsonl"
-  local/plot_figures.py "$run/original" "$run/$system" "$run/$system/figures"
+  logs=()
+  for log in "exp/$recipe/asv"/*/epochs.jsonl; do
+    name=$(basename "$(dirname "$log")")
+    [ ! -f "$log" ] || logs+=(--training-log "$name=$log")
+  done
+  local/plot_figures.py "${logs[@]}" "$run/original" "$run/$system" "$run/$system/figures"
   local/make_report.py --command-line "$command_line" --note "${report_note:-}" \
     "$run/original" "$run/$system" "$run/$system/report.html"
   local/compare.py --seed "$seed" "exp/$recipe/comparison" "$run"/*/results.jsonl >/dev/null

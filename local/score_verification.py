@@ -27,12 +27,14 @@ def main() -> None:
     parser = script.scorer_parser(__doc__)
     parser.add_argument("--utt2spk", help="speakers of the trial utterances; default: from targets and ids")
     parser.add_argument("--versus", metavar="SCORES", help="other scores of the same trials to compare with")
+    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="parameter of the records")
     parser.add_argument("trials")
     parser.add_argument("scores")
     parser.add_argument("out")
     args = parser.parse_args()
 
     tags = parse_tags(args.tag)
+    params = dict(item.partition("=")[::2] for item in args.param)
     trials = read_trials(args.trials)
     utt2spk = read_table(args.utt2spk, "speaker") if args.utt2spk else None
     speakers = trial_speakers(trials, utt2spk, args.utt2spk)
@@ -48,7 +50,7 @@ def main() -> None:
         for record in paired_difference(scored, other, args.bootstrap, args.seed):
             records.append(with_params(record, versus=args.versus))
     write_text(curves, curves_json(scored.pooled()))
-    write_records(args.out, [record.tagged(tags) for record in records])
+    write_records(args.out, [with_params(record, **params).tagged(tags) for record in records])
 
 
 def with_params(record: Record, **more: str) -> Record:

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Score transcripts: word and character error rate of a corpus, with a speaker-bootstrap interval.
+"""Score transcripts: word and character error rate of a corpus, of its genders and speakers, with intervals.
 
 Usage: local/score_wer.py [options] <ref-text> <hyp-text> <out.jsonl>
  e.g.: local/score_wer.py --utt2spk data/mini_dev_asr/utt2spk --tag set=mini_dev_asr --tag condition=o \\
@@ -7,6 +7,7 @@ Usage: local/score_wer.py [options] <ref-text> <hyp-text> <out.jsonl>
 """
 
 import logging
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,16 @@ from pathlib import Path
 from vpeval import script
 from vpeval.data.layout import name_some
 from vpeval.errors import InputError
-from vpeval.metrics.wer import ErrorCounts, score_texts, speaker_interval, sum_by_speaker
+from vpeval.metrics.wer import (
+    Counts,
+    ErrorCounts,
+    PairedTest,
+    TextScore,
+    paired_test,
+    score_texts,
+    speaker_interval,
+    sum_by_speaker,
+)
 from vpeval.records import Record, parse_tags, write_records
 from vpeval.tables import read_table
 from vpeval.text import NORMALIZERS
@@ -22,56 +32,96 @@ from vpeval.text import NORMALIZERS
 
 def main() -> None:
     """Read two text files, write the records, print Kaldi's line."""
-    parser = script.Parser(__doc__)
+    parser = script.scorer_parser(__doc__)
     parser.add_argument("--normalizer", choices=NORMALIZERS, default="vpc2020", help="edition whose rules hold")
     parser.add_argument("--utt2spk", help="speakers of the utterances; gives the interval and the speakers' own rates")
-    parser.add_argument("--bootstrap", type=script.natural, default=1000, metavar="N", help="resamples; 0: no interval")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--spk2gender", help="gender of the speakers; gives the rates of each gender (needs --utt2spk)")
+    parser.add_argument("--versus", metavar="HYP", help="transcripts of another system, for a paired test")
     parser.add_argument("--per-speaker", metavar="FILE", help="write the rates of every speaker there (jsonl)")
     parser.add_argument("--source", help="what stands behind the numbers in results.txt; default: <hyp-text>")
     parser.add_argument("--allow-extra", type=script.boolean, default=False, help="true leaves out unknown hypotheses")
-    parser.add_argument("--tag", action="append", default=[], metavar="NAME=VALUE", help="tag of the records")
+    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="parameter of the records")
     parser.add_argument("ref")
     parser.add_argument("hyp")
     parser.add_argument("out")
     args = parser.parse_args()
-    if args.per_speaker and not args.utt2spk:
-        parser.error("--per-speaker needs --utt2spk")
+    for option in ("per_speaker", "spk2gender"):
+        if getattr(args, option) and not args.utt2spk:
+            parser.error(f"--{option.replace('_', '-')} needs --utt2spk")
+    if args.versus and not args.bootstrap:
+        parser.error("--versus needs resamples; leave out --bootstrap 0")
 
-    tags = parse_tags(args.tag)
-    refs, hyps = (read_table(path, "text", empty=True) for path in (args.ref, args.hyp))
-    try:
-        score = score_texts(refs, hyps, NORMALIZERS[args.normalizer], args.allow_extra)
-    except InputError as error:
-        raise InputError(str(error), args.hyp) from None
+    tags, given = parse_tags(args.tag), parse_params(args.param)
+    score = read_score(args.ref, args.hyp, args)
     total = ErrorCounts.of(score.words)
     if not total.words:
         raise InputError("no words to score; is this the reference text?", args.ref)
-    spks = speakers_of(score.utts, args.utt2spk) if args.utt2spk else None
+    spks = speakers_of(score.utts, args.utt2spk) if args.utt2spk else []
+    genders = genders_of(spks, args.spk2gender) if args.spk2gender else []
 
-    params = {"normalizer": args.normalizer, "unit": "%", "source": args.source or args.hyp}
+    base = {"normalizer": args.normalizer, "unit": "%", **given}
+    params = base | {"source": args.source or args.hyp}
     if args.per_speaker:
         params["per_speaker"] = Path(args.per_speaker).name
     records, per_speaker = [], []
     for metric, counts in (("wer", score.words), ("cer", score.characters)):
-        speakers = sum_by_speaker(counts, spks) if spks else {}
-        record = to_record(metric, ErrorCounts.of(counts), params, missing=len(score.missing))
-        if len(speakers) > 1 and args.bootstrap:
-            interval = speaker_interval(speakers, args.bootstrap, args.seed)
-            drawn = {"interval": "speaker bootstrap", "resamples": args.bootstrap, "seed": args.seed}
-            record = replace(record, lower=interval.lower, upper=interval.upper, params=params | drawn)
-        records.append(record.tagged(tags))
-        per_speaker += [
-            to_record(metric, errors, {"normalizer": args.normalizer, "unit": "%", "spk": spk}).tagged(tags)
-            for spk, errors in speakers.items()
-        ]
+        for gender in ("", *sorted(set(genders))):
+            rows = [i for i in range(len(counts)) if not gender or genders[i] == gender]
+            record = to_record(metric, ErrorCounts.of(counts[rows]), params)
+            record = replace(record, counts=record.counts | {"missing": missing_among(rows, score)})
+            record = with_interval(record, counts[rows], [spks[i] for i in rows] if spks else [], args)
+            records.append(record.tagged(tags | ({"gender": gender} if gender else {})))
+        for spk, errors in sum_by_speaker(counts, spks).items() if spks else ():
+            per_speaker.append(to_record(metric, errors, base | {"spk": spk}).tagged(tags))
+    lines = [str(total)]
+    if args.versus:
+        other = read_score(args.ref, args.versus, args)
+        test = paired_test(score.words, other.words, spks or score.utts, args.bootstrap, args.seed)
+        records.append(to_difference(test, params | {"versus": args.versus}, bool(spks), args).tagged(tags))
+        lines.append(f"difference to {args.versus}: {test}")
     if args.per_speaker:
         write_records(args.per_speaker, per_speaker)
     write_records(args.out, records)
     if score.missing:
         listed = name_some(score.missing, limit=20)
         logging.warning(f"{args.hyp}: {len(score.missing)} utterances have no hypothesis, all deleted: {listed}")
-    print(total)
+    print("\n".join(lines))
+
+
+def missing_among(rows: Sequence[int], score: TextScore) -> int:
+    """How many of the given utterances had no hypothesis."""
+    missing = set(score.missing)
+    return sum(score.utts[i] in missing for i in rows)
+
+
+def with_interval(record: Record, counts: Counts, spks: Sequence[str], args: Namespace) -> Record:
+    """The record with its interval over speakers, if there are several."""
+    speakers = sum_by_speaker(counts, spks) if spks else {}
+    if len(speakers) < 2 or not args.bootstrap:
+        return record
+    interval = speaker_interval(speakers, args.bootstrap, args.seed)
+    drawn = {"interval": "speaker bootstrap", "resamples": args.bootstrap, "seed": args.seed}
+    return replace(record, lower=interval.lower, upper=interval.upper, params=record.params | drawn)
+
+
+def read_score(ref: str, hyp: str, args: Namespace) -> TextScore:
+    """The errors of the transcripts in file `hyp`."""
+    refs, hyps = (read_table(path, "text", empty=True) for path in (ref, hyp))
+    try:
+        return score_texts(refs, hyps, NORMALIZERS[args.normalizer], args.allow_extra)
+    except InputError as error:
+        raise InputError(str(error), hyp) from None
+
+
+def parse_params(pairs: Sequence[str]) -> dict[str, str]:
+    """``["lm=small"]`` → dict."""
+    params = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not (name and equals):
+            raise InputError(f"--param {pair}: expected NAME=VALUE")
+        params[name] = value
+    return params
 
 
 def speakers_of(utts: Sequence[str], path: str) -> list[str]:
@@ -83,7 +133,23 @@ def speakers_of(utts: Sequence[str], path: str) -> list[str]:
     return [utt2spk[utt] for utt in utts]
 
 
-def to_record(metric: str, errors: ErrorCounts, params: dict[str, str], **counts: int) -> Record:
+def genders_of(spks: Sequence[str], path: str) -> list[str]:
+    """The gender of the speaker of every utterance."""
+    spk2gender = read_table(path, "gender")
+    for spk in spks:
+        if spk not in spk2gender:
+            raise InputError(f"speaker '{spk}' has no gender; add it", path)
+    return [spk2gender[spk] for spk in spks]
+
+
+def to_difference(test: PairedTest, params: dict[str, str], by_speaker: bool, args: Namespace) -> Record:
+    """The record of a paired test."""
+    drawn = {"interval": f"{'speaker' if by_speaker else 'utterance'} bootstrap", "p_value": test.p_value}
+    drawn |= {"resamples": args.bootstrap, "seed": args.seed}
+    return Record("wer_difference", test.difference, test.interval.lower, test.interval.upper, params | drawn)
+
+
+def to_record(metric: str, errors: ErrorCounts, params: dict[str, str]) -> Record:
     """The record of a rate and what it rests on."""
     length = "ref_words" if metric == "wer" else "ref_chars"
     counts = {
@@ -92,7 +158,6 @@ def to_record(metric: str, errors: ErrorCounts, params: dict[str, str], **counts
         "del": errors.deletions,
         "sub": errors.substitutions,
         "utts": errors.utts,
-        **counts,
     }
     return Record(metric, errors.rate, params=params, counts=counts)
 

@@ -17,6 +17,7 @@ def main() -> None:
     parser.add_argument("--level", choices=("spk", "utt"), required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--options", required=True)
+    parser.add_argument("--timeout", type=script.natural, required=True)
     parser.add_argument("--log-dir", type=Path, required=True)
     parser.add_argument("hook")
     parser.add_argument("data", type=Path)
@@ -31,15 +32,15 @@ def main() -> None:
         args.out,
         args.level,
         args.seed,
-        args.cmd,
-        args.nj,
-        args.log_dir,
+        driver.Launch(args.cmd, args.nj, args.log_dir, args.timeout),
     )
     if not findings:
         return
     speech = sum(found.seconds for found in findings)
-    factor = (time.time() - start) / speech
-    print(f"{args.out}: {len(findings)} utterances, {speech:.0f} s of speech, real-time factor {factor:.3f}")
+    # After an interruption, only what was written in this call tells how fast the hook is.
+    fresh = sum(found.seconds for found in findings if (args.out / "wav" / f"{found.utt}.wav").stat().st_mtime >= start)
+    speed = f", real-time factor {(time.time() - start) / fresh:.3f} with {args.nj} jobs" if fresh else ""
+    print(f"{args.out}: {len(findings)} utterances, {speech:.0f} s of speech{speed}")
     for what, count in (
         ("identical to their source", sum(found.identical for found in findings)),
         ("clipped", sum(found.clipped for found in findings)),

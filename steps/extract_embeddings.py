@@ -15,17 +15,23 @@ import numpy as np
 
 from vpeval import batch, script
 from vpeval.ark import write_vectors
+from vpeval.asv.attackers import encoder_files
 from vpeval.embeddings import group
 from vpeval.tables import write_table
 
 ROOT = Path(__file__).resolve().parents[1]
+CODE = (
+    *(f"vpeval/asv/{name}.py" for name in ("encoders", "directory", "speechbrain", "weights")),
+    "vpeval/audio.py",
+    "conf/models.yaml",
+)
 
 
 def main() -> None:
     """Bring the embeddings of all data directories up to date."""
     args = script.batch_parser(__doc__).parse_args()
-    code = [args.conf, ROOT / "vpeval/asv", ROOT / "vpeval/audio.py", ROOT / "conf/models.yaml"]
-    targets = [batch.target(path, args.out / path.name, code) for path in args.data]
+    inputs = [*encoder_files(args.conf), *(ROOT / code for code in CODE)]
+    targets = [batch.target(path, args.out / path.name, inputs) for path in args.data]
     task = batch.Task("extract_embeddings", (str(ROOT / "steps/jobs/embed.py"), str(args.conf)), ".npy", finish)
     for target in batch.run(task, targets, args.cmd, args.nj, args.out / "log"):
         print(f"{target.out}: {len(target.data.utts)} embeddings of {len(target.data.speakers)} speakers")

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from vpeval.audio import RATE
 from vpeval.f0 import track_f0
@@ -53,6 +55,15 @@ def test_the_quiet_half_of_a_voice_is_unvoiced():
     track = track_f0(wave)
     assert not track[: len(track) // 2 - 4].any()
     assert track[len(track) // 2 + 4 :].all()
+
+
+@settings(derandomize=True, max_examples=25, deadline=None)
+@given(st.integers(0, 9999), st.integers(0, 6000), st.floats(-6, 0), st.floats(20, 1200))
+def test_any_wave_has_a_track_within_the_range(seed, length, loudness, f0):
+    rng = np.random.default_rng(seed)
+    wave = 10**loudness * (np.sin(2 * np.pi * f0 * SECONDS[:length]) + rng.normal(0, 0.3, length))
+    track = track_f0(wave.astype(np.float32))
+    assert ((track == 0) | ((track > 70) & (track < 500))).all()
 
 
 def test_frames_come_every_ten_milliseconds():

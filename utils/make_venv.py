@@ -72,6 +72,7 @@ def update(root, requirements):
         make(venv)
     say("installing %s (once; log in .venv/install.log)" % " and ".join(map(os.path.basename, requirements)))
     install(python, root, requirements)
+    show_library(venv, root)
     with open(stamp + ".tmp", "w") as file:
         file.write("\n".join(parts) + "\n")
     os.replace(stamp + ".tmp", stamp)
@@ -100,6 +101,14 @@ def make(venv):
             else "On Debian and Ubuntu the module is in the package python3-venv."
         )
         stop("cannot make %s:\n%s\n%s %s" % (venv, "\n".join(done.stdout.strip().splitlines()[-3:]), remedy, OWN))
+
+
+def show_library(venv, root):
+    """Let .venv/bin/python find vpeval without path.sh, too."""
+    packages = os.path.join(venv, "lib", "python" + dotted(sys.version_info), "site-packages")
+    if os.path.isdir(packages):
+        with open(os.path.join(packages, "vpeval.pth"), "w") as file:
+            file.write(root + "\n")
 
 
 def install(python, root, requirements):

@@ -5,7 +5,8 @@ The first line names the columns. L is a number of utterances or ``all``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
@@ -32,16 +33,22 @@ _COLUMNS = [field.name for field in fields(SpeakerValue)]
 
 @dataclass(frozen=True)
 class Scores:
-    """What a scorer found: the records and the values of single speakers that they are means of."""
+    """What a scorer found: the records, the values of single speakers that they are means of, and a rank histogram."""
 
     records: list[Record]
     per_speaker: list[SpeakerValue]
+    ranks: Sequence[float] = ()
 
     def write(self, out: str | PathLike[str], tags: Mapping[str, str]) -> None:
         """Write the records to `out` and the values beside it; the records name that file."""
         beside = Path(out).with_name(f"{Path(out).stem}.speakers.tsv")
         write_speaker_values(beside, self.per_speaker)
-        named = (replace(record, params={**record.params, "per_speaker": beside.name}) for record in self.records)
+        names = {"per_speaker": beside.name}
+        if self.ranks:
+            histogram = Path(out).with_suffix(".ranks.json")
+            write_text(histogram, json.dumps({"ranks": list(self.ranks)}) + "\n")
+            names["ranks"] = histogram.name
+        named = (replace(record, params={**record.params, **names}) for record in self.records)
         write_records(out, [record.tagged(tags) for record in named])
 
 

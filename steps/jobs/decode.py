@@ -1,26 +1,30 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../../path.sh" && exec python3 "$0" "$@"'
-"""One job of steps/decode.sh: the words of every utterance of its splits.
+"""One job of steps/decode.py: the words of every utterance of its splits.
 
-Usage: steps/jobs/decode.py <conf> <job> <work-dir> ...
+Usage: steps/jobs/decode.py <conf> <lm or empty> <job> <work-dir> ...
 """
 
 import sys
 from pathlib import Path
 
 from vpeval import batch, script
-from vpeval.asr.recognizers import load_recognizer
+from vpeval.asr.recognizers import NBestRecognizer, load_recognizer
 from vpeval.audio import read_audio
 from vpeval.files import write_text
+from vpeval.lm import read_arpa
 
 
 def main() -> None:
     """Decode utterance by utterance."""
-    conf, job, *works = sys.argv[1:]
+    conf, lm, job, *works = sys.argv[1:]
     parts = batch.job_parts("parts", ".txt", job, works)
-    recognizer = load_recognizer(Path(conf))
+    recognizer = load_recognizer(Path(conf), read_arpa(lm) if lm else None)
     for done, part in enumerate(parts, start=1):
-        words = recognizer.transcribe(read_audio(part.wav))
-        write_text(part.file, " ".join(words.split()) + "\n")
+        wave = read_audio(part.wav)
+        if lm and isinstance(recognizer, NBestRecognizer):
+            write_text(part.file, "".join(f"{one}\n" for one in recognizer.nbest(wave)))
+        else:
+            write_text(part.file, " ".join(recognizer.transcribe(wave).split()) + "\n")
         batch.report(done, len(parts))
 
 

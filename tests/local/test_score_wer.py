@@ -1,12 +1,7 @@
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
+from in_process import call
 
 
 @pytest.fixture
@@ -17,13 +12,7 @@ def score(tmp_path):
     (tmp_path / "utt2spk").write_text("a-1 a\na-2 a\nb-1 b\n")
 
     def run(*arguments):
-        return subprocess.run(
-            [sys.executable, ROOT / "local/score_wer.py", *arguments],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-        )
+        return call("score_wer.py", *arguments, cwd=tmp_path)
 
     return run
 
@@ -56,11 +45,11 @@ def test_the_normaliser_of_2024_counts_case_and_punctuation(score):
     assert score("--normalizer", "vpc2024", "ref", "hyp", "wer.jsonl").stdout.startswith("%WER 100.00 [ 5 / 5,")
 
 
-def test_missing_hypotheses_are_named_and_counted(score, tmp_path):
+def test_missing_hypotheses_are_named_and_counted(score, tmp_path, caplog):
     (tmp_path / "hyp").write_text("a-2 GOOD DAY\n")
-    done = score("ref", "hyp", "wer.jsonl")
-    assert "2 utterances have no hypothesis" in done.stderr
-    assert "a-1, b-1" in done.stderr
+    score("ref", "hyp", "wer.jsonl")
+    assert "2 utterances have no hypothesis" in caplog.text
+    assert "a-1, b-1" in caplog.text
     assert read(tmp_path / "wer.jsonl")[0]["counts"]["missing"] == 2
 
 
@@ -88,3 +77,48 @@ def test_a_mistake_is_one_message_and_leaves_no_file(score, tmp_path, change, ar
 def test_unknown_hypotheses_may_be_allowed(score, tmp_path):
     (tmp_path / "hyp").write_text((tmp_path / "hyp").read_text() + "x-9 HI\n")
     assert score("--allow-extra", "true", "ref", "hyp", "wer.jsonl").returncode == 0
+
+
+def test_genders_have_rates_and_counts_of_their_own(score, tmp_path):
+    (tmp_path / "spk2gender").write_text("a f\nb m\n")
+    done = score("--utt2spk", "utt2spk", "--spk2gender", "spk2gender", "--param", "lm=small", "ref", "hyp", "wer.jsonl")
+    assert done.returncode == 0
+    records = [r for r in read(tmp_path / "wer.jsonl") if r["metric"] == "wer"]
+    assert [(r["gender"], r["value"], r["counts"]["utts"]) for r in records] == [
+        ("", 40, 3),
+        ("f", 25, 2),
+        ("m", 100, 1),
+    ]
+    assert all(r["params"]["lm"] == "small" for r in records)
+
+
+def test_two_systems_are_compared_on_the_same_speakers(score, tmp_path):
+    (tmp_path / "other").write_text("a-1 hello world\na-2 good day\nb-1 yes\n")
+    done = score("--utt2spk", "utt2spk", "--versus", "other", "ref", "hyp", "wer.jsonl")
+    assert done.stdout.splitlines()[1].startswith("difference to other: +40.00 % [+25.00, +100.00], p = ")
+    difference = read(tmp_path / "wer.jsonl")[-1]
+    assert (difference["metric"], difference["value"], difference["lower"], difference["upper"]) == (
+        "wer_difference",
+        40,
+        25,
+        100,
+    )
+    assert difference["params"]["versus"] == "other"
+    assert difference["params"]["interval"] == "speaker bootstrap"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--spk2gender", "spk2gender"], "--spk2gender needs --utt2spk"),
+        (["--utt2spk", "utt2spk", "--spk2gender", "utt2spk"], "utt2spk: speaker 'a' has no gender"),
+        (["--param", "small"], "--param small: expected NAME=VALUE"),
+        (["--versus", "nobody"], "nobody: no such file"),
+        (["--versus", "hyp", "--bootstrap", "0"], "--versus needs resamples"),
+    ],
+)
+def test_a_mistake_about_genders_or_systems_is_one_message(score, tmp_path, arguments, message):
+    done = score(*arguments, "ref", "hyp", "wer.jsonl")
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert not (tmp_path / "wer.jsonl").exists()

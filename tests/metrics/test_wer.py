@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vpeval.errors import InputError
-from vpeval.metrics.wer import ErrorCounts, count_errors, score_texts, speaker_interval, sum_by_speaker
+from vpeval.metrics.wer import ErrorCounts, count_errors, paired_test, score_texts, speaker_interval, sum_by_speaker
 from vpeval.text import NORMALIZERS, vpc2020, vpc2024, vpc2026
 
 words = st.lists(st.sampled_from("abc"), max_size=14)
@@ -127,6 +127,38 @@ def test_two_speakers_of_unequal_length_give_the_ratio_of_sums_not_the_mean_of_r
     speakers = {"s1": ErrorCounts(10, words=10), "s2": ErrorCounts(0, words=90)}
     interval = speaker_interval(speakers, resamples=200)
     assert (interval.lower, interval.upper) == (0, 100)
+
+
+def test_a_system_does_not_differ_from_itself():
+    counts = np.array([[1, 0, 2, 10], [0, 0, 0, 5]])
+    test = paired_test(counts, counts, ["s1", "s2"])
+    assert (test.difference, test.interval.lower, test.interval.upper, test.p_value) == (0, 0, 0, 1)
+
+
+def test_a_system_that_is_worse_for_every_speaker_is_significantly_worse():
+    rng = np.random.default_rng(0)
+    good = np.array([[0, 0, int(rng.integers(3)), 50] for _ in range(30)])
+    bad = good + np.array([2, 0, 1, 0])
+    test = paired_test(bad, good, [f"s{i}" for i in range(30)])
+    assert test.difference == pytest.approx(6)
+    assert test.interval.lower > 0
+    assert test.p_value < 0.01
+    back = paired_test(good, bad, [f"s{i}" for i in range(30)])
+    assert (back.difference, back.p_value) == (pytest.approx(-6), test.p_value)
+
+
+def test_noise_is_rarely_significant():
+    rng = np.random.default_rng(0)
+    p_values = []
+    for seed in range(60):
+        one, other = (np.array([[0, 0, int(n), 20] for n in rng.poisson(3, 40)]) for _ in range(2))
+        p_values.append(paired_test(one, other, [f"u{i}" for i in range(40)], resamples=400, seed=seed).p_value)
+    assert sum(p < 0.05 for p in p_values) <= 8
+
+
+def test_systems_scored_on_different_references_are_not_compared():
+    with pytest.raises(ValueError, match="same references"):
+        paired_test(np.array([[0, 0, 0, 5]]), np.array([[0, 0, 0, 6]]), ["s"])
 
 
 @pytest.mark.parametrize(

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
-from dataclasses import replace
+import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vpeval import batch, seeds
 from vpeval.anon.check import Finding, check_output, is_whole_wave
 from vpeval.audio import is_pipe
 from vpeval.data.directory import DataDir, write_files
+from vpeval.data.layout import name_some
 from vpeval.errors import InputError
 from vpeval.files import write_text
 from vpeval.stamps import fingerprint
 
-log = logging.getLogger(__name__)
+PARTS = "out/wav"
 _ROOT = Path(__file__).resolve().parents[2]
-_CODE_SUFFIXES = {".py", ".sh", ".pl", ".yaml", ".yml", ".conf", ".json", ""}
+_CODE_SUFFIXES = {".py", ".sh", ".pl", ".yaml", ".yml", ".conf", ".json"}
 
 
 def find_hook(name: str) -> Path:
@@ -43,32 +44,46 @@ def system_name(hook: Path) -> str:
     return "".join(c if c.isalnum() and c.isascii() else "_" for c in name).strip("_").lower() or "anon"
 
 
+def prepared_dir(hook: Path) -> Path:
+    """Where a hook keeps what it learns under --prepare."""
+    return _ROOT / "exp/anon" / system_name(hook)
+
+
 def role_of(data: DataDir) -> str:
     """Enrolment, trial or training: sets of different roles get different pseudo-speakers."""
     return "enroll" if data.enrolls is not None else "trial" if data.trials is not None else "train"
 
 
+def seeded(source: Path, seed: int, level: seeds.Level) -> DataDir:
+    """A data directory as hooks get it: with utt2seed, and with audio that is found from anywhere."""
+    data = DataDir.load(source)
+    wav = {utt: entry if is_pipe(entry) else str(Path(entry).resolve()) for utt, entry in data.wav.items()}
+    utt2seed = seeds.utt2seed(data.utt2spk, seed, role_of(data), level)
+    return data.with_table("utt2seed", utt2seed).with_table("wav.scp", wav)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How jobs are run: launcher, jobs at a time, where the logs go, and how long a hook may write nothing."""
+
+    cmd: str
+    nj: int
+    log_dir: Path
+    timeout: int = 0
+
+
 def anonymize(
-    hook: Path, options: str, source: Path, out: Path, level: seeds.Level, seed: int, cmd: str, nj: int, log_dir: Path
+    hook: Path, options: str, source: Path, out: Path, level: seeds.Level, seed: int, launch: Launch
 ) -> list[Finding]:
     """Run `hook` on a data directory and publish `out`; nothing is done (and [] returned) when it is up to date."""
     data = DataDir.load(source)
-    role = role_of(data)
     made_from = fingerprint(
-        [source, *_code_of(hook)], {"options": options, "level": level, "seed": seed, "role": role, "out": out}
+        [source, *_code_of(hook)], {"options": options, "level": level, "seed": seed, "role": role_of(data), "out": out}
     )
-    wav = {utt: entry if is_pipe(entry) else str(Path(entry).resolve()) for utt, entry in data.wav.items()}
-    seeded = data.with_table("utt2seed", seeds.utt2seed(data.utt2spk, seed, role, level)).with_table("wav.scp", wav)
     findings: list[Finding] = []
 
     def publish(target: batch.Target, parts: Path) -> None:
-        known = {f"{utt}.wav" for utt in data.utts}
-        if strange := sorted(path.name for path in parts.iterdir() if path.name not in known):
-            raise InputError(
-                f"the hook wrote {', '.join(strange[:5])}, which is no utterance of {source}; "
-                "it must write <utt>.wav and nothing else",
-                out,
-            )
+        _refuse_strangers(data, parts, out)
         findings.extend(check_output(utt, data.wav[utt], parts / f"{utt}.wav") for utt in data.utts)
         published = replace(data, path=target.new)
         published = published.with_table("wav.scp", {utt: str(out / "wav" / f"{utt}.wav") for utt in data.utts})
@@ -76,23 +91,51 @@ def anonymize(
         write_files(published, target.new)
         write_text(target.new / "checks.json", json.dumps(_summary(findings), indent=1) + "\n")
 
+    settings = (str(hook.resolve()), options, str(source), str(seed), level, str(launch.timeout))
     task = batch.Task(
         name="anonymize",
-        worker=("steps/jobs/anonymize.py", str(hook.resolve()), options),
+        worker=(str(_ROOT / "steps/jobs/anonymize.py"), *settings),
         suffix=".wav",
-        parts="out/wav",
+        parts=PARTS,
         finish=publish,
         is_whole=lambda target, utt, part: is_whole_wave(part),
     )
-    batch.run(task, [batch.Target(seeded, out, made_from)], cmd, nj, log_dir)
+    target = batch.Target(seeded(source, seed, level), out, made_from)
+    try:
+        batch.run(task, [target], launch.cmd, launch.nj, launch.log_dir)
+    except InputError:
+        # A misspelt name explains a missing file better than its absence does.
+        if (target.work / PARTS).is_dir():
+            _refuse_strangers(data, target.work / PARTS, out)
+        raise
     return findings
 
 
+def _refuse_strangers(data: DataDir, parts: Path, out: Path) -> None:
+    """Remove what is no utterance's wav; unless it is what a killed write leaves behind, say so."""
+    known = {f"{utt}.wav" for utt in data.utts}
+    strange = sorted(path for path in parts.iterdir() if path.name not in known)
+    for path in strange:
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    if names := [path.name for path in strange if not path.name.startswith(".")]:
+        raise InputError(
+            f"the hook wrote {name_some(names)}, which is no utterance of {data.path}; "
+            "it must write <utt>.wav and nothing else",
+            out,
+        )
+
+
 def _code_of(hook: Path) -> list[Path]:
-    """The hook and the small source files beside it: an edited hook is a new anonymiser."""
-    beside = (path for path in hook.resolve().parent.iterdir() if path.is_file() and path.suffix in _CODE_SUFFIXES)
+    """The hook, the small source files beside it and what it prepared: an edited hook is a new anonymiser."""
+    beside = (path for path in hook.resolve().parent.iterdir() if path.is_file() and _is_code(path))
     shipped = [_ROOT / "vpeval/anon"] if hook.resolve().is_relative_to(_ROOT / "local") else []
-    return [*sorted(beside), *shipped]
+    prepared = [path for path in [prepared_dir(hook)] if path.is_dir()]
+    return [*sorted(beside), *shipped, *prepared]
+
+
+def _is_code(path: Path) -> bool:
+    """By suffix; without one, a program is code, and anything else may be a log of the hook's."""
+    return path.suffix in _CODE_SUFFIXES or (not path.suffix and os.access(path, os.X_OK))
 
 
 def _summary(findings: list[Finding]) -> dict[str, object]:

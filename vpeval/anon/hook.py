@@ -13,35 +13,53 @@ The contract of a hook is in docs/hooks.md; a hook may be written in any languag
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from vpeval import script
+from vpeval.anon.strategies import STRATEGIES, Strategy, draw_seeds
 from vpeval.audio import RATE, read_audio, write_wave
 from vpeval.data.directory import DataDir
 from vpeval.errors import InputError
 
 Anonymize = Callable[[np.ndarray, int, int, str], np.ndarray]
+WHOLE_SET = "VPEVAL_HOOK_SET"
 
 
 class Parser(script.Parser):
-    """Options of a hook: add your own; ``data`` and ``out`` are there already."""
+    """Options of a hook: add your own; --strategy, ``data`` and ``out`` are there already."""
 
     def __init__(self, doc: str | None) -> None:
         super().__init__(doc)
+        self.add_argument(
+            "--strategy",
+            choices=STRATEGIES,
+            default="random",
+            help="who shares a pseudo-speaker: everybody, the utterances of a speaker, nobody, or as --anon-level "
+            "says (default: random, that is as --anon-level says)",
+        )
         self.add_argument("data", metavar="data-dir", type=Path, help="Kaldi data directory with utt2seed")
         self.add_argument("out", metavar="out-wav-dir", type=Path, help="where <utt>.wav goes")
 
 
-def run(anonymize: Anonymize, data_dir: Path, out: Path) -> None:
+def whole_set(data_dir: Path) -> DataDir:
+    """The set that `data_dir` is a part of, with utt2seed: for what depends on all utterances of a speaker.
+
+    A job has only some of the utterances, and after an interruption only those that are still to do.
+    """
+    return DataDir.load(os.environ.get(WHOLE_SET) or data_dir)
+
+
+def run(anonymize: Anonymize, data_dir: Path, out: Path, strategy: Strategy = "random") -> None:
     """Anonymise every utterance of `data_dir` into ``<out>/<utt>.wav``."""
     data = DataDir.load(data_dir)
-    seeds = data.table("utt2seed")
+    seeds = draw_seeds(strategy, whole_set(data_dir))
     out.mkdir(parents=True, exist_ok=True)
     for utt, entry in data.wav.items():
-        wave = np.asarray(anonymize(read_audio(entry), RATE, int(seeds[utt]), utt))
+        wave = np.asarray(anonymize(read_audio(entry), RATE, seeds[utt], utt))
         if wave.ndim != 1 or wave.dtype.kind != "f" or not np.isfinite(wave).all():
             raise InputError(f"anonymize() must return mono, finite float samples; utterance {utt} has {wave!r}")
         write_wave(out / f"{utt}.wav", wave)
@@ -52,6 +70,6 @@ def main(anonymize: Anonymize, doc: str | None = None) -> None:
 
     def work() -> None:
         args = Parser(doc).parse_args()
-        run(anonymize, args.data, args.out)
+        run(anonymize, args.data, args.out, args.strategy)
 
     script.main(work)

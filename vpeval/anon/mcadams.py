@@ -2,20 +2,31 @@
 
 Each frame is split by linear prediction into a residual and an all-pole filter; the angle φ of every complex pole is
 moved to φ^α, which shifts the formants, and the residual is filtered again (VPC 2020 plan, section 6.2; McAdams 1984;
-Patino et al., Interspeech 2021). All frames are computed together: Burg's recursion, the roots as eigenvalues of
-companion matrices, and both filters run over arrays of frames.
+Patino et al., Interspeech 2021). All frames are computed together. Inside, an array has one column per frame, so that
+every step of a recursion over time or order is one operation on contiguous memory.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.errors import InputError
+
 Edition = Literal["2020", "2022", "2024"]
+Real = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+Guess = NDArray[Any]  # complex, of either precision
+
 _EPS = np.finfo(np.float32).eps
+_TINY = np.finfo(np.float64).tiny
+_BLOCK = 1024  # frames at a time: enough to make a call of numpy worth it, few enough for the cache
+_NEAR = 1e-6  # convergence is cubic: what is missing after so small a step is far below rounding
+_REAL = 1e-8  # the imaginary part of a root below which it is real; complex speech poles stay above 1e-4
+_ROUNDING = 1e-11
 
 
 @dataclass(frozen=True)
@@ -28,32 +39,38 @@ class McAdams:
     shift_seconds: float = 0.01
     skip_first_frame: bool = True
     clip_angles: bool = True
+    peak: float = 1.0
 
-    def __call__(self, wave: NDArray[np.float32], rate: int) -> NDArray[np.float64]:
-        """Anonymise mono samples; the output has the length of the input and, unless silent, a peak of 1."""
+    def __call__(self, wave: NDArray[np.float32], rate: int) -> Real:
+        """Anonymise mono samples; the output has the length of the input and, unless silent, the edition's peak."""
         size, shift = int(self.window_seconds * rate), int(self.shift_seconds * rate)
+        if not 0 < self.order < size or not 0 < shift <= size:
+            raise InputError(
+                f"order {self.order}, window {size} and shift {shift} samples do not fit together: "
+                "the order must be at least 1 and below the window, the shift at least 1 and at most the window"
+            )
         signal = np.asarray(wave, np.float64) + _EPS
-        short = max(0, size + shift - len(signal))
-        padded = np.pad(signal, (0, short), constant_values=_EPS)
+        padded = np.pad(signal, (0, max(0, size + shift - len(signal))), constant_values=_EPS)
         window = np.hanning(size)
-        window = np.sqrt(window * shift / window.sum())
+        window = np.sqrt(window * shift / window.sum())[:, None]
 
         starts = np.arange(int(self.skip_first_frame), 1 + (len(padded) - size) // shift) * shift
-        frames = padded[starts[:, None] + np.arange(size)] * window
-        shifted = self._transform(frames) * window
-
         output = np.zeros(len(padded))
-        np.add.at(output, starts[:, None] + np.arange(size), shifted)
+        for block in np.split(starts, range(_BLOCK, len(starts), _BLOCK)):
+            places = np.arange(size)[:, None] + (block - block[0])
+            span = slice(block[0], block[-1] + size)
+            moved = self._transform(padded[span][places] * window) * window
+            output[span] += np.bincount(places.ravel(), moved.ravel())
         output = output[: len(signal)]
-        peak = np.abs(output).max(initial=0.0)
-        return output / peak if peak > _EPS else output
+        highest = np.abs(output).max(initial=0.0)
+        # Digital silence stays silent, rather than becoming rounding errors at full scale.
+        return output * (self.peak / highest) if highest > 0 and np.any(wave) else output
 
-    def _transform(self, frames: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _transform(self, frames: Real) -> Real:
         lpc = burg(frames + _EPS, self.order)
-        residual = _filter_fir(lpc, frames)
-        return _filter_all_pole(_poly(self._move(_roots(lpc))), residual)
+        return filter_all_pole(polynomials(self._move(roots(lpc))), filter_fir(lpc, frames))
 
-    def _move(self, poles: NDArray[np.complex128]) -> NDArray[np.complex128]:
+    def _move(self, poles: Complex) -> Complex:
         angles = np.abs(np.angle(poles)) ** self.alpha
         if self.clip_angles:
             angles = np.clip(angles, 0, np.pi)
@@ -61,61 +78,148 @@ class McAdams:
         return np.where(poles.imag == 0, poles, moved)
 
 
-def edition(name: Edition, alpha: float | None = None, seed: int = 0) -> McAdams:
-    """The transform as a challenge edition defines it.
+def edition(name: Edition) -> McAdams:
+    """The transform as a challenge edition has it.
 
-    2020: α = 0.8. 2022 and 2024: α drawn uniformly from 0.5–0.9 with `seed`; 2024 keeps the first frame and does not
-    clip angles. `alpha` overrides the rule.
+    2020 and 2022 leave out the first frame and keep moved angles within [0, π]; 2024 (and 2026) does neither. 2020
+    writes at a peak of full scale, the others just below it.
     """
-    if alpha is None:
-        alpha = 0.8 if name == "2020" else float(np.random.default_rng(seed).uniform(0.5, 0.9))
-    return McAdams(alpha=alpha, skip_first_frame=name != "2024", clip_angles=name != "2024")
+    peak = 1.0 if name == "2020" else 32766 / 32768
+    return McAdams(skip_first_frame=name != "2024", clip_angles=name != "2024", peak=peak)
 
 
-def burg(frames: NDArray[np.float64], order: int) -> NDArray[np.float64]:
-    """Linear prediction coefficients [1, a1, …] of every row by Burg's method."""
-    lpc = np.zeros((len(frames), order + 1))
-    lpc[:, 0] = 1
-    forward, backward = frames[:, 1:], frames[:, :-1]
-    power = (forward**2 + backward**2).sum(axis=1)
+def draw_alpha(name: Edition, rng: np.random.Generator) -> float:
+    """The edition's exponent: 0.8 in 2020, drawn from 0.5–0.9 later."""
+    return 0.8 if name == "2020" else float(rng.uniform(0.5, 0.9))
+
+
+def burg(frames: Real, order: int) -> Real:
+    """Linear prediction coefficients [1, a1, …] of every column by Burg's method."""
+    lpc = np.zeros((order + 1, frames.shape[1]))
+    lpc[0] = 1
+    forward, backward = frames[1:].copy(), frames[:-1].copy()
+    scratch = np.empty((2, *forward.shape))
+    power = np.einsum("tf,tf->f", forward, forward) + np.einsum("tf,tf->f", backward, backward)
     for step in range(order):
-        reflection = -2 * (forward * backward).sum(axis=1) / (power + np.finfo(np.float64).tiny)
-        k = reflection[:, None]
-        lpc[:, 1 : step + 2] += k * lpc[:, step::-1]
-        forward, backward = forward + k * backward, backward + k * forward
-        power = (1 - reflection**2) * power - backward[:, -1] ** 2 - forward[:, 0] ** 2
-        forward, backward = forward[:, 1:], backward[:, :-1]
+        product = np.einsum("tf,tf->f", forward, backward)
+        # What is left of a pure tone is rounding error, also in `power`: unclipped, its filter would blow up.
+        reflection = np.clip(-2 * product / np.maximum(power, _TINY), -1, 1)
+        lpc[1 : step + 2] += reflection * lpc[step::-1]
+        left = np.multiply(forward, reflection, out=scratch[0, : len(forward)])
+        right = np.multiply(backward, reflection, out=scratch[1, : len(forward)])
+        forward += right
+        backward += left
+        power = (1 - reflection**2) * power - backward[-1] ** 2 - forward[0] ** 2
+        forward, backward = forward[1:], backward[:-1]
     return lpc
 
 
-def _roots(lpc: NDArray[np.float64]) -> NDArray[np.complex128]:
-    order = lpc.shape[1] - 1
-    companion = np.zeros((len(lpc), order, order))
-    companion[:, 0, :] = -lpc[:, 1:]
+def roots(coefficients: Real) -> Complex:
+    """Roots of the polynomials whose coefficients, highest power first and 1, are the columns.
+
+    Ehrlich and Aberth's iteration on all columns at once, three times as fast as eigenvalues of companion matrices.
+    Its result is multiplied out again: a column that does not come back (roots in a cluster, as silence has
+    them) gets its eigenvalues after all. Roots of a real pair have an imaginary part of exactly 0.
+    """
+    with np.errstate(all="ignore"):
+        found = _aberth(coefficients)
+        found.imag[np.abs(found.imag) < _REAL] = 0
+        error = np.abs(polynomials(found) - coefficients).max(axis=0)
+    bad = ~(error < _ROUNDING * np.abs(coefficients).max(axis=0))
+    if bad.any():
+        found[:, bad] = _eigenvalues(coefficients[:, bad])
+    return found
+
+
+def _aberth(coefficients: Real, most_steps: int = 40) -> Complex:
+    order = len(coefficients) - 1
+    radius = np.abs(coefficients[-1]) ** (0.5 / order)
+    # Off the real axis and not symmetric to it, or pairs of real roots would never be told apart.
+    guess = radius * np.exp(2j * np.pi * (np.arange(order)[:, None] + 0.45) / order)
+    guess = _approach(coefficients, guess)
+    found = np.empty_like(guess)
+    todo = np.arange(coefficients.shape[1])
+    for _ in range(most_steps):
+        step = _aberth_step(coefficients, guess)
+        guess -= step
+        done = np.abs(step).max(axis=0) < _NEAR
+        if done.mean() > 0.2:
+            found[:, todo[done]] = guess[:, done]
+            todo, guess, coefficients = todo[~done], guess[:, ~done], coefficients[:, ~done]
+        if not len(todo):
+            break
+    found[:, todo] = guess
+    return found
+
+
+def _approach(coefficients: Real, guess: Complex) -> Complex:
+    """The first steps, which need no precision, at half the price."""
+    rough, coarse = guess.astype(np.complex64), coefficients.astype(np.float32)
+    for _ in range(7):
+        rough -= _aberth_step(coarse, rough)
+    return rough.astype(np.complex128)
+
+
+def _aberth_step(coefficients: NDArray[np.floating], guess: Guess) -> Guess:
+    """Newton's step at each guess, held off by the other guesses."""
+    value = np.ones_like(guess)
+    slope = np.zeros_like(guess)
+    for coefficient in coefficients[1:]:
+        slope *= guess
+        slope += value
+        value *= guess
+        value += coefficient
+    newton = value / slope
+    return newton / (1 - newton * _push(guess))
+
+
+def _push(guess: Guess) -> Guess:
+    """Sum of 1/(a - b) over all other guesses b, each pair divided once, as 1/(b - a) is its negative."""
+    order = len(guess)
+    half = order // 2
+    ring = np.concatenate((guess, guess[:half]))
+    push = np.zeros_like(ring)
+    for apart in range(1, half + 1):
+        # An even order has only half as many pairs of opposite places in the ring.
+        count = order if 2 * apart < order else half
+        inverse = 1 / (guess[:count] - ring[apart : apart + count])
+        push[:count] += inverse
+        push[apart : apart + count] -= inverse
+    push[:half] += push[order:]
+    return push[:order]
+
+
+def _eigenvalues(coefficients: Real) -> Complex:
+    order = len(coefficients) - 1
+    companion = np.zeros((coefficients.shape[1], order, order))
+    companion[:, 0] = -coefficients[1:].T
     companion[:, np.arange(1, order), np.arange(order - 1)] = 1
-    return np.linalg.eigvals(companion).astype(np.complex128)
+    return np.linalg.eigvals(companion).T.astype(np.complex128)
 
 
-def _poly(roots: NDArray[np.complex128]) -> NDArray[np.float64]:
-    coefficients = np.zeros((len(roots), roots.shape[1] + 1), np.complex128)
-    coefficients[:, 0] = 1
-    for number, root in enumerate(roots.T, start=1):
-        coefficients[:, 1 : number + 1] -= root[:, None] * coefficients[:, :number]
+def polynomials(roots: Complex) -> Real:
+    """Coefficients, highest power first, of the real polynomials that have the columns as roots."""
+    coefficients = np.zeros((len(roots) + 1, roots.shape[1]), np.complex128)
+    coefficients[0] = 1
+    for number, root in enumerate(roots, start=1):
+        coefficients[1 : number + 1] -= root * coefficients[:number]
     return coefficients.real
 
 
-def _filter_fir(taps: NDArray[np.float64], frames: NDArray[np.float64]) -> NDArray[np.float64]:
-    output = np.zeros_like(frames)
-    for delay, tap in enumerate(taps.T):
-        output[:, delay:] += tap[:, None] * frames[:, : frames.shape[1] - delay]
+def filter_fir(taps: Real, frames: Real) -> Real:
+    """Every column of `frames` through its own column of `taps`, from rest."""
+    output = taps[0] * frames
+    for delay, tap in enumerate(taps[1:], start=1):
+        output[delay:] += tap * frames[:-delay]
     return output
 
 
-def _filter_all_pole(taps: NDArray[np.float64], frames: NDArray[np.float64]) -> NDArray[np.float64]:
-    order = taps.shape[1] - 1
-    # Time runs along the first axis, newest last, so that each step reads `order` neighbouring rows.
-    output = np.zeros((order + frames.shape[1], len(frames)))
-    backwards = taps[:, :0:-1].T
-    for now, sample in enumerate(frames.T):
-        output[order + now] = sample - (backwards * output[now : now + order]).sum(axis=0)
-    return output[order:].T
+def filter_all_pole(taps: Real, frames: Real) -> Real:
+    """Every column of `frames` through one over its own column of `taps`, from rest."""
+    order = len(taps) - 1
+    output = np.zeros((order + len(frames), frames.shape[1]))
+    output[order:] = frames
+    backwards = np.ascontiguousarray(taps[:0:-1])
+    for now in range(len(frames)):
+        output[order + now] -= np.einsum("of,of->f", backwards, output[now : now + order])
+    return output[order:]

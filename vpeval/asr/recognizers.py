@@ -1,25 +1,21 @@
 """Speech recognisers behind one interface: a wave in, words out.
 
-A new recogniser is a class with `transcribe` and a line in `_RECOGNIZERS`, plus a yaml in conf/asr/.
+A new recogniser is a class with `transcribe` in a module of this folder and a line in `_RECOGNIZERS`, plus a yaml in
+conf/asr/. One that can be asked for several hypotheses has `nbest`, too, and takes a language model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from vpeval import models
-from vpeval.audio import RATE
-from vpeval.config import choose, read_config
+from vpeval.asr.nbest import Hypothesis
+from vpeval.config import choose
 from vpeval.errors import InputError
-
-_WHISPER_SECONDS = 30
-_MARGIN_SECONDS = 2
-_HOP = 160
-_MOST_TOKENS_PER_SECOND = 12
+from vpeval.lm import NGram
 
 
 class Recognizer(Protocol):
@@ -29,47 +25,33 @@ class Recognizer(Protocol):
         """The words of mono 16 kHz samples, as the recogniser spells them."""
 
 
-class Whisper:
-    """Whisper (Radford et al., 2023) through faster-whisper and CTranslate2."""
+@runtime_checkable
+class NBestRecognizer(Recognizer, Protocol):
+    """What scoring with language models needs of a recogniser."""
 
-    def __init__(self, config: Path) -> None:
-        from faster_whisper import WhisperModel
-        from faster_whisper.tokenizer import Tokenizer
-
-        settings = read_config(config, recognizer=str, model=str, language=str, beam=int, compute=str, window=int)
-        if not 1 <= settings["window"] <= _WHISPER_SECONDS:
-            raise InputError(f"window must be 1 to {_WHISPER_SECONDS} seconds", config)
-        directory = models.locate(models.find_model(settings["model"]))
-        self.whisper = WhisperModel(str(directory), device="auto", compute_type=settings["compute"], cpu_threads=1)
-        self.language, self.beam, self.window = settings["language"], settings["beam"], settings["window"]
-        self.tokenizer = Tokenizer(
-            self.whisper.hf_tokenizer, self.whisper.model.is_multilingual, task="transcribe", language=self.language
-        )
-        self.prompt = self.whisper.get_prompt(self.tokenizer, [], without_timestamps=True)
-
-    def transcribe(self, wave: np.ndarray) -> str:
-        """Decode in one window just long enough; beyond 30 s faster-whisper's own loop over windows takes over."""
-        seconds = len(wave) / RATE
-        if seconds > _WHISPER_SECONDS:
-            segments, _ = self.whisper.transcribe(
-                wave, language=self.language, beam_size=self.beam, temperature=0.0, condition_on_previous_text=False
-            )
-            return " ".join(segment.text.strip() for segment in segments)
-        window = min(_WHISPER_SECONDS, max(self.window, seconds + _MARGIN_SECONDS))
-        frames = int(window * RATE) // _HOP
-        features = self.whisper.feature_extractor(np.pad(wave, (0, frames * _HOP - len(wave))), padding=0)[:, :frames]
-        result = self.whisper.model.generate(
-            self.whisper.encode(features),
-            [self.prompt],
-            beam_size=self.beam,
-            max_length=len(self.prompt) + 16 + int(_MOST_TOKENS_PER_SECOND * seconds),
-        )[0]
-        return str(self.tokenizer.decode(result.sequences_ids[0])).strip()
+    def nbest(self, wave: np.ndarray) -> list[Hypothesis]:
+        """The best hypotheses with their acoustic scores, best first."""
 
 
-_RECOGNIZERS: dict[str, Callable[[Path], Recognizer]] = {"whisper": Whisper}
+# The modules are imported on demand: each drags in a library of its own, and some of those are optional.
+_RECOGNIZERS = {
+    "whisper": ("vpeval.asr.whisper", "Whisper"),
+    "speechbrain": ("vpeval.asr.speechbrain", "SpeechBrainCTC"),
+    "vosk": ("vpeval.asr.vosk", "Vosk"),
+    "pocketsphinx": ("vpeval.asr.pocketsphinx", "PocketSphinx"),
+}
+_WITH_LM = ("speechbrain", "pocketsphinx")
 
 
-def load_recognizer(config: Path) -> Recognizer:
-    """The recogniser that a yaml of conf/asr/ describes."""
-    return choose(config, "recognizer", _RECOGNIZERS)(config)
+def load_recognizer(config: Path, lm: NGram | None = None) -> Recognizer:
+    """The recogniser that a yaml of conf/asr/ describes, decoding with language model `lm` if it is given."""
+    module, name = choose(config, "recognizer", _RECOGNIZERS)
+    make = getattr(import_module(module), name)
+    if lm is None:
+        recognizer: Recognizer = make(config)
+        return recognizer
+    with_lm = [_RECOGNIZERS[kind] for kind in _WITH_LM]
+    if (module, name) not in with_lm:
+        raise InputError(f"this recogniser takes no n-gram language model; {' and '.join(_WITH_LM)} do", config)
+    chosen: Recognizer = make(config, lm)
+    return chosen

@@ -6,15 +6,19 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from vpeval.asv.backend import Backend
+from vpeval.asv.plda import Floats
 from vpeval.embeddings import Embeddings
 from vpeval.errors import InputError
 
 
-def cosine_scores(enroll: Embeddings, trial: Embeddings, pairs: Iterable[tuple[str, str]]) -> list[float]:
-    """Cosine of the speaker's mean enrolment vector and the utterance's vector, for (speaker, utterance) pairs."""
+def score_trials(
+    enroll: Embeddings, trial: Embeddings, pairs: Iterable[tuple[str, str]], backend: Backend | None = None
+) -> list[float]:
+    """Scores of (enrolled speaker, trial utterance) pairs: LLRs of a back end, else cosines."""
+    matrix = cosines(enroll, trial) if backend is None else backend.scores(enroll, trial)
     row = {spk: number for number, spk in enumerate(enroll.speakers)}
     column = {utt: number for number, utt in enumerate(trial.utts)}
-    matrix = cosine_matrix(enroll.means(np.arange(len(enroll.speakers))), trial.vectors)
     scores = []
     for spk, utt in pairs:
         if spk not in row:
@@ -27,11 +31,13 @@ def cosine_scores(enroll: Embeddings, trial: Embeddings, pairs: Iterable[tuple[s
     return scores
 
 
-def cosine_matrix(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Cosines of every row vector with every column vector, in double precision."""
-    return _unit(rows) @ _unit(columns).T
+def cosines(enroll: Embeddings, trial: Embeddings) -> Floats:
+    """Cosine of every speaker's mean enrolment vector with every trial vector."""
+    return unit(enroll.means(np.arange(len(enroll.speakers)))) @ unit(trial.vectors).T
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
+def unit(vectors: np.ndarray) -> Floats:
+    """Vectors of length one, in double precision."""
     wide = vectors.astype(np.float64)
-    return wide / np.linalg.norm(wide, axis=1, keepdims=True)
+    result: Floats = wide / np.linalg.norm(wide, axis=1, keepdims=True)
+    return result

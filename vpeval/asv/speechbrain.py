@@ -30,13 +30,41 @@ def _import_torchaudio() -> None:
 
 _import_torchaudio()
 
+from hyperpyyaml import load_hyperpyyaml  # type: ignore[import-untyped]  # noqa: E402
+from speechbrain.augment.time_domain import DropChunk, DropFreq, SpeedPerturb  # noqa: E402
+from speechbrain.core import Brain, Stage  # noqa: E402
 from speechbrain.lobes.features import Fbank  # noqa: E402
-from speechbrain.lobes.models.ECAPA_TDNN import ECAPA_TDNN  # noqa: E402
+from speechbrain.lobes.models.ECAPA_TDNN import ECAPA_TDNN, Classifier  # noqa: E402
+from speechbrain.lobes.models.Xvector import Xvector  # noqa: E402
+from speechbrain.nnet.losses import AdditiveAngularMargin, LogSoftmaxWrapper  # noqa: E402
+from speechbrain.nnet.schedulers import CyclicLRScheduler  # noqa: E402
 from speechbrain.processing.features import InputNormalization  # noqa: E402
+from speechbrain.utils.checkpoints import Checkpointer  # noqa: E402
+from speechbrain.utils.distributed import ddp_init_group, if_main_process  # noqa: E402
+from speechbrain.utils.epoch_loop import EpochCounter  # noqa: E402
 from speechbrain.utils.importutils import LazyModule  # noqa: E402
 
 # Stand-ins for optional packages raise ImportError on any look at them, and inspect looks at every module.
 for _name in [name for name, module in sys.modules.items() if isinstance(module, LazyModule)]:
     del sys.modules[_name]
 
-__all__ = ["ECAPA_TDNN", "Fbank", "InputNormalization"]
+__all__ = [
+    "ECAPA_TDNN",
+    "AdditiveAngularMargin",
+    "Brain",
+    "Checkpointer",
+    "Classifier",
+    "CyclicLRScheduler",
+    "DropChunk",
+    "DropFreq",
+    "EpochCounter",
+    "Fbank",
+    "InputNormalization",
+    "LogSoftmaxWrapper",
+    "SpeedPerturb",
+    "Stage",
+    "Xvector",
+    "ddp_init_group",
+    "if_main_process",
+    "load_hyperpyyaml",
+]

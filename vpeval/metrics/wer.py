@@ -158,6 +158,47 @@ def speaker_interval(speakers: Mapping[str, ErrorCounts], resamples: int = 1000,
     return percentile_interval(100 * (drawn @ errors) / (drawn @ words))
 
 
+@dataclass(frozen=True)
+class PairedTest:
+    """Rate of one system minus that of another on the same utterances, in percent, and whether it may be chance."""
+
+    difference: float
+    interval: Interval
+    p_value: float
+
+    def __str__(self) -> str:
+        """
+        >>> str(PairedTest(1.5, Interval(-0.25, 3), 0.078))
+        '+1.50 % [-0.25, +3.00], p = 0.078'
+        """
+        ends = f"[{self.interval.lower:+.2f}, {self.interval.upper:+.2f}]"
+        return f"{self.difference:+.2f} % {ends}, p = {self.p_value:.3g}"
+
+
+def paired_test(
+    counts: Counts, others: Counts, units: Sequence[str], resamples: int = 1000, seed: int = 0
+) -> PairedTest:
+    """Paired bootstrap test (Bisani & Ney, ICASSP 2004) of two systems that recognised the same utterances.
+
+    `units` names what is drawn for every row: its speaker, or the utterance itself. The p-value is two-sided: twice
+    the share of resamples in which the difference is not on its side of zero.
+    """
+    if len(counts) != len(others) or (counts[:, 3] != others[:, 3]).any():
+        raise ValueError("the two systems were not scored on the same references")
+    names, index = np.unique(np.asarray(units), return_inverse=True)
+    errors = np.bincount(index, counts[:, :3].sum(axis=1) - others[:, :3].sum(axis=1))
+    words = np.bincount(index, counts[:, 3])
+    drawn = multiplicities(len(names), resamples, generator(seed, "wer difference"))
+    drawn = drawn[drawn @ words > 0]
+    differences = 100 * (drawn @ errors) / (drawn @ words)
+    wrong_side = min((differences <= 0).sum(), (differences >= 0).sum())
+    return PairedTest(
+        100 * errors.sum() / words.sum(),
+        percentile_interval(differences),
+        min(1.0, 2 * (int(wrong_side) + 1) / (len(differences) + 1)),
+    )
+
+
 def _encode(
     refs: Sequence[Sequence[Hashable]], hyps: Sequence[Sequence[Hashable]]
 ) -> tuple[list[Counts], list[Counts]]:

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Time the extraction of embeddings against a bare forward loop, and two processes against one; ratios of one run.
+
+Usage: PYTHONPATH=. python3 benchmarks/asv.py [<data-dir>]
+
+Needs the pretrained ECAPA-TDNN (utils/get_model.py ecapa_voxceleb) and stage 0 of run.sh (data/mini_pool).
+"""
+
+import multiprocessing
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from vpeval.asv.encoders import load_encoder
+from vpeval.asv.plda import Prior, fit, gather
+from vpeval.audio import RATE, read_audio
+from vpeval.data.directory import DataDir
+
+ROOT = Path(__file__).resolve().parents[1]
+CONF = ROOT / "conf/asv/ecapa.yaml"
+
+
+def main() -> None:
+    data = DataDir.load(sys.argv[1] if len(sys.argv) > 1 else "data/mini_pool")
+    waves = [read_audio(wav) for wav in list(data.wav.values())[:70]]
+    seconds = sum(map(len, waves)) / RATE
+
+    encoder = load_encoder(CONF)
+    ours, bare = in_turns(lambda wave: encoder.embed(wave), lambda wave: forward(encoder, wave), waves)
+    print(f"one thread, {len(waves)} utterances, {seconds:.0f} s of speech")
+    print(f"  bare forward loop      {seconds / bare:6.1f} x real time")
+    print(
+        f"  encoder.embed          {seconds / ours:6.1f} x real time, {ours / bare:.3f} of the bare time (limit 1.15)"
+    )
+
+    alone, together = bare_loops(data, 1), bare_loops(data, 2)
+    print(f"two bare loops at once    {alone / together:5.2f} times as fast as one: what this machine has to give now")
+
+    start_up = extract(data.subset(data.utts[:2]), 1)
+    one, two = extract(data, 1), extract(data, 2)
+    print(f"steps/extract_embeddings.py ({start_up:.1f} s to start)")
+    print(f"  one process            {one:6.1f} s")
+    print(f"  two processes          {two:6.1f} s, {one / two:.2f} times as fast (wanted 1.7)")
+
+    rng = np.random.default_rng(0)
+    stats = gather(rng.standard_normal((20_000, 192)), np.repeat(np.arange(1000), 20))
+    start = time.perf_counter()
+    plda = fit(stats, iterations=10, prior=Prior(192, 192)).plda
+    fitted = time.perf_counter()
+    plda.llr(stats.means, stats.counts, rng.standard_normal((10_000, 192)))
+    scored = time.perf_counter()
+    print(
+        f"PLDA, 192 dimensions: EM, 10 iterations, 1000 speakers {fitted - start:.2f} s; "
+        f"1e7 LLRs {scored - fitted:.2f} s"
+    )
+
+
+def in_turns(first, second, waves: list[np.ndarray]) -> list[float]:
+    """Processor time of two functions over all waves, one wave after the other, so that both see the same machine."""
+    taken = [0.0, 0.0]
+    first(waves[0]), second(waves[0])
+    for number, wave in enumerate(waves):
+        for which in (0, 1) if number % 2 else (1, 0):
+            start = time.process_time()
+            (first, second)[which](wave)
+            taken[which] += time.process_time() - start
+    return taken
+
+
+@torch.inference_mode()
+def forward(encoder, wave: np.ndarray) -> torch.Tensor:
+    """What SpeechBrain's own classes do, with nothing around them."""
+    batch, lengths = torch.from_numpy(wave)[None], torch.ones(1)
+    return encoder.network(encoder.normalize(encoder.features(batch), lengths), lengths)
+
+
+def bare_loops(data: DataDir, processes: int) -> float:
+    """Seconds until as many processes, which share the utterances, are through; without the time to start."""
+    context = multiprocessing.get_context("spawn")
+    ready = context.Barrier(processes + 1)
+    wavs = list(data.wav.values())
+    workers = [context.Process(target=bare_loop, args=(wavs[n::processes], ready)) for n in range(processes)]
+    for worker in workers:
+        worker.start()
+    ready.wait()
+    start = time.perf_counter()
+    for worker in workers:
+        worker.join()
+    return time.perf_counter() - start
+
+
+def bare_loop(wavs: list[str], ready) -> None:
+    encoder = load_encoder(CONF)
+    waves = [read_audio(wav) for wav in wavs]
+    ready.wait()
+    for wave in waves:
+        forward(encoder, wave)
+
+
+def extract(data: DataDir, nj: int) -> float:
+    """Seconds of a whole extraction."""
+    with tempfile.TemporaryDirectory() as work:
+        absolute = {utt: str(Path(wav).resolve()) for utt, wav in data.wav.items()}
+        data.with_table("wav.scp", absolute).write(f"{work}/data")
+        command = [ROOT / "steps/extract_embeddings.py", "--nj", str(nj), CONF, f"{work}/out", f"{work}/data"]
+        start = time.perf_counter()
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+#!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
+"""Audit the attackers of a run: are their numbers to be believed? Every finding is one sentence.
+
+Usage: local/audit_attacker.py [options] <system> <embedding-dir> <out.json> <run-dir> ...
+ e.g.: local/audit_attacker.py mcadams exp/mini/embeddings/ecapa exp/mini/runs/mcadams/audit.json \\
+         exp/mini/runs/original exp/mini/runs/mcadams
+
+<embedding-dir> holds the embeddings of original and anonymised sets by one encoder, the run directories the records of
+verification. Findings that need attention are printed as warnings; the exit code is 0 all the same.
+"""
+
+import sys
+from pathlib import Path
+
+from vpeval import audit, script
+from vpeval.embeddings import read_embeddings
+from vpeval.errors import InputError
+from vpeval.files import write_text
+from vpeval.records import read_records
+
+
+def main() -> None:
+    """Run the five checks, print and write what they found."""
+    parser = script.Parser(__doc__)
+    parser.add_argument("--data", type=Path, default=Path("data"), help="root of the data directories (default: data)")
+    parser.add_argument("system")
+    parser.add_argument("embeddings", metavar="embedding-dir", type=Path)
+    parser.add_argument("out", metavar="out.json", type=Path)
+    parser.add_argument("runs", metavar="run-dir", type=Path, nargs="+")
+    args = parser.parse_args()
+
+    records = [
+        record for run in args.runs for file in sorted(run.glob("*/records.jsonl")) for record in read_records(file)
+    ]
+    similar = {name: compare(args.embeddings, name, args.system) for name in find_sets(args.embeddings, args.system)}
+    checks = {name: audit.read_identical(args.data / f"{name}_{args.system}" / "checks.json") for name in similar}
+    findings = [*audit.control(records), *audit.ladder(records)]
+    findings += [audit.enrolment(name, found) for name, found in similar.items() if "_enrolls" in name]
+    findings += audit.levels(similar)
+    total = sum(count for _, count in checks.values())
+    findings.append(audit.pass_through({name: listed for name, (listed, _) in checks.items()}, similar, total))
+    for finding in findings:
+        if finding.flagged:
+            print(f"audit ({finding.check}): WARNING: {finding.sentence}", file=sys.stderr)
+        else:
+            print(f"audit ({finding.check}): {finding.sentence}")
+    write_text(args.out, audit.to_json(findings))
+
+
+def find_sets(embeddings: Path, system: str) -> list[str]:
+    """Evaluation sets of which there are embeddings of both versions."""
+    names = sorted(path.parent.name for path in embeddings.glob("*/embedding.scp"))
+    found = [name for name in names if f"{name}_{system}" in names and ("_enrolls" in name or "_trials" in name)]
+    if not found:
+        raise InputError(f"has no sets <set> and <set>_{system}; run stage 5 first", embeddings)
+    return found
+
+
+def compare(embeddings: Path, name: str, system: str) -> audit.Similarity:
+    """Original and anonymised version of a set."""
+    return audit.compare(read_embeddings(embeddings / name), read_embeddings(embeddings / f"{name}_{system}"))
+
+
+if __name__ == "__main__":
+    script.main(main)

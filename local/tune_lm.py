@@ -1,0 +1,71 @@
+#!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
+"""Score an n-best list with a language model whose weight and insertion penalty are chosen on another set.
+
+Usage: local/tune_lm.py [options] <lm.arpa> <tune-ref> <tune-nbest> <nbest> <out-text>
+ e.g.: local/tune_lm.py exp/mini/lm/large.arpa dev/ref dev/nbest test/nbest test/hyp_large
+
+Tries all weights on <tune-nbest>, takes those with the fewest word errors, writes the words that they choose from
+<nbest>, and prints the weights as <lmwt>_<wip>. The challenge tunes on the scored set itself: give it twice for that.
+"""
+
+import argparse
+import logging
+
+from vpeval import script
+from vpeval.asr.nbest import Rescorer, Weights, read_nbest, tune
+from vpeval.errors import InputError
+from vpeval.lm import read_arpa
+from vpeval.tables import read_table, write_table
+from vpeval.text import NORMALIZERS
+
+
+def main() -> None:
+    """Tune on one set, write the text of another."""
+    parser = script.Parser(__doc__)
+    parser.add_argument(
+        "--lmwt", type=weight_range, default="7:17", metavar="A:B", help="weights tried (default: 7:17)"
+    )
+    parser.add_argument(
+        "--wip", type=penalties, default="0.0,0.5,1.0", metavar="X,Y", help="penalties tried (default: 0.0,0.5,1.0)"
+    )
+    parser.add_argument("--normalizer", choices=NORMALIZERS, default="vpc2020", help="edition whose rules hold")
+    parser.add_argument("lm", metavar="lm.arpa")
+    parser.add_argument("tune_ref", metavar="tune-ref")
+    parser.add_argument("tune_nbest", metavar="tune-nbest")
+    parser.add_argument("nbest")
+    parser.add_argument("out", metavar="out-text")
+    args = parser.parse_args()
+
+    normalize = NORMALIZERS[args.normalizer]
+    lm = read_arpa(args.lm)
+    tuned = Rescorer(read_nbest(args.tune_nbest), lm, normalize)
+    grid = [Weights(lmwt, wip) for lmwt in args.lmwt for wip in args.wip]
+    try:
+        tuning = tune(tuned, read_table(args.tune_ref, "text", empty=True), normalize, grid)
+    except InputError as error:
+        raise InputError(str(error), args.tune_nbest) from None
+    if tuning.at_edge:
+        logging.warning(f"{args.tune_nbest}: the best LM weight {tuning.best.lmwt} is the last one tried; widen --lmwt")
+    scored = tuned if args.nbest == args.tune_nbest else Rescorer(read_nbest(args.nbest), lm, normalize)
+    write_table(args.out, scored.texts(tuning.best))
+    print(tuning.best)
+
+
+def weight_range(text: str) -> range:
+    """``7:17``, both ends included."""
+    first, colon, last = text.partition(":")
+    if not (colon and first.isdigit() and last.isdigit() and int(first) <= int(last)):
+        raise argparse.ArgumentTypeError(f"expected a range like 7:17, not '{text}'")
+    return range(int(first), int(last) + 1)
+
+
+def penalties(text: str) -> list[float]:
+    """``0.0,0.5,1.0``."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected numbers parted by commas, not '{text}'") from None
+
+
+if __name__ == "__main__":
+    script.main(main)

@@ -1,0 +1,69 @@
+from pathlib import Path
+
+import pytest
+
+from vpeval.asv.attackers import Attacker, encoder_files, read_attacker
+from vpeval.errors import InputError
+
+CONF = Path(__file__).parents[2] / "conf/asv"
+
+
+def attacker(trained_on, mode="backend"):
+    return Attacker("x", mode, "ecapa", "p", trained_on)
+
+
+@pytest.mark.parametrize(
+    ("condition", "trained_on", "vpc", "legal"),
+    [
+        ("oo", "original", "unprotected", "Original"),
+        ("oa", "original", "ignorant", "Ignorant"),
+        ("aa", "original", "lazy-informed", "none"),
+        ("aa", "same", "semi-informed", "Informed"),
+        ("aa", "mcadams", "semi-informed", "Informed"),
+        ("aa", "vtln", "none", "Semi-Informed"),
+    ],
+)
+def test_both_vocabularies_name_the_attack(condition, trained_on, vpc, legal):
+    assert attacker(trained_on).attack(condition, "mcadams") == (vpc, legal)
+
+
+def test_who_trained_on_anonymised_speech_compares_anonymised_speech():
+    assert attacker("same").conditions == ("aa",)
+    assert attacker("original").conditions == ("oo", "oa", "aa")
+
+
+def test_an_attacker_has_a_model_for_every_system_that_it_trained_on():
+    assert attacker("same").instance("mcadams") == "x-mcadams"
+    assert attacker("vtln").instance("mcadams") == "x-vtln"
+    assert attacker("original").instance("mcadams") == "x"
+
+
+def test_a_back_end_scores_the_embeddings_of_its_encoder():
+    assert attacker("same").embeddings("mcadams") == "ecapa"
+    assert attacker("same", "finetune").embeddings("mcadams") == "x-mcadams"
+
+
+def test_an_encoder_is_an_attacker_as_it_is():
+    assert read_attacker(CONF / "ecapa.yaml") == Attacker("ecapa", "pretrained", "ecapa", "", "original")
+
+
+@pytest.mark.parametrize("path", sorted(CONF.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_shipped_attacker_starts_from_a_shipped_encoder_and_profile(path):
+    found = read_attacker(path)
+    assert (CONF / f"{found.start}.yaml").is_file()
+    assert found.mode == "pretrained" or (CONF / "train" / f"{found.profile}.yaml").is_file()
+
+
+def test_a_wrong_name_is_answered_with_the_right_ones(tmp_path):
+    (tmp_path / "a.yaml").write_text("mode: magic\nstart: ecapa\nprofile: p\ntrained_on: same\n")
+    with pytest.raises(InputError, match=r"b.yaml: no such attacker; there are a"):
+        read_attacker(tmp_path / "b.yaml")
+    with pytest.raises(InputError, match="'mode' must be one of scratch, finetune, backend, not 'magic'"):
+        read_attacker(tmp_path / "a.yaml")
+
+
+def test_embeddings_depend_on_the_weights_beside_the_configuration(tmp_path):
+    (tmp_path / "encoder.yaml").write_text("encoder: ecapa\nmodel: model.ckpt\n")
+    (tmp_path / "model.ckpt").write_bytes(b"")
+    assert encoder_files(tmp_path / "encoder.yaml") == [tmp_path / "encoder.yaml", tmp_path / "model.ckpt"]
+    assert encoder_files(CONF / "ecapa.yaml") == [CONF / "ecapa.yaml"]

@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vpeval.metrics.pitch import FEWEST, correlate_pitch
+from vpeval.metrics.utterance_mean import utterance_mean
+
+
+def contour(seed=0, length=120):
+    """A track with voiced and unvoiced stretches."""
+    rng = np.random.default_rng(seed)
+    f0 = 150 + 40 * np.sin(np.arange(length) / 9 + rng.uniform(0, 6)) + rng.normal(0, 3, length)
+    f0[rng.integers(0, length, 4)[:, None] + np.arange(8) - 8] = 0
+    f0[[*range(12), *range(-12, 0)]] = 0
+    return f0
+
+
+def test_equal_tracks_correlate_fully():
+    result = correlate_pitch(contour(), contour())
+    assert (result.vpc, result.voiced, result.lag) == (pytest.approx(1), pytest.approx(1), 0)
+
+
+def test_a_delay_is_found_and_undone():
+    result = correlate_pitch(contour(), np.roll(contour(), 5))
+    assert (result.vpc, result.voiced, result.lag) == (pytest.approx(1), pytest.approx(1), -5)
+
+
+def test_a_scaled_contour_keeps_the_voiced_correlation_but_not_that_over_all_frames():
+    track = contour()
+    flatter = np.where(track > 0, 300 + 0.1 * (track - 150), 0)
+    result = correlate_pitch(track, flatter)
+    assert result.voiced == pytest.approx(1)
+    assert result.vpc < 0.99
+
+
+def test_both_estimates_are_what_pearson_gives_on_the_chosen_frames():
+    a, b = contour(1), contour(2)
+    result = correlate_pitch(a, b)
+    moved = np.roll(b, result.lag)
+    assert result.vpc == pytest.approx(np.corrcoef(a, moved)[0, 1])
+    both = (a > 0) & (moved > 0)
+    assert result.voiced == pytest.approx(np.corrcoef(a[both], moved[both])[0, 1])
+
+
+def test_the_shorter_track_is_stretched():
+    track = contour(length=121)
+    assert correlate_pitch(track, track[::2]).vpc > 0.8
+    assert correlate_pitch(track[::2], track).vpc > 0.8
+
+
+@pytest.mark.parametrize("other", [np.zeros(120), np.full(120, 100.0), np.zeros(0), np.zeros(1)])
+def test_a_track_without_variation_counts_as_zero(other):
+    assert correlate_pitch(contour(), other).vpc == 0
+    assert correlate_pitch(other, contour()).voiced is None
+
+
+def test_few_frames_that_are_voiced_in_both_have_no_voiced_estimate():
+    track = np.zeros(60)
+    track[20 : 20 + FEWEST - 1] = np.arange(100, 100 + FEWEST - 1)
+    assert correlate_pitch(track, track).voiced is None
+
+
+@settings(derandomize=True, max_examples=30, deadline=None)
+@given(st.integers(0, 999), st.integers(0, 999), st.integers(40, 150), st.integers(40, 150))
+def test_correlations_lie_between_minus_one_and_one(one, other, length, other_length):
+    result = correlate_pitch(contour(one, length), contour(other, other_length))
+    assert -1 <= result.vpc <= 1
+    assert result.voiced is None or -1 <= result.voiced <= 1
+
+
+def test_a_mean_over_utterances_weighs_utterances_and_draws_speakers():
+    utt2spk = {"a-1": "a", "a-2": "a", "a-3": "a", "b-1": "b"}
+    mean = utterance_mean({"a-1": 0.0, "a-2": 0.0, "a-3": 0.0, "b-1": 1.0}, utt2spk)
+    assert (mean.mean, mean.std, mean.utts, mean.speakers) == (0.25, pytest.approx(np.sqrt(3) / 4), 4, 2)
+    assert (mean.interval.lower, mean.interval.upper) == (0, 1)
+
+
+def test_one_speaker_has_no_interval():
+    assert utterance_mean({"a-1": 1.0}, {"a-1": "a"}).interval is None
+    assert utterance_mean({"a-1": 1.0, "b-1": 2.0}, {"a-1": "a", "b-1": "b"}, resamples=0).interval is None

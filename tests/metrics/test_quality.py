@@ -1,0 +1,39 @@
+import sys
+
+import numpy as np
+import pytest
+
+from vpeval.errors import InputError
+from vpeval.metrics import quality
+
+
+@pytest.mark.parametrize(("make", "package"), [(quality.dnsmos, "speechmos"), (quality.stoi, "pystoi")])
+def test_a_missing_package_is_named(monkeypatch, make, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, "speechmos.dnsmos", raising=False)
+    with pytest.raises(InputError, match=f"needs the package '{package}'"):
+        make()
+
+
+@pytest.fixture
+def speech():
+    """Noise with the rhythm of syllables."""
+    rng = np.random.default_rng(0)
+    seconds = np.arange(24000) / 16000
+    return (rng.normal(0, 0.1, 24000) * (1 + np.sin(2 * np.pi * 4 * seconds))).astype(np.float32)
+
+
+def test_stoi_is_one_for_the_same_wave_and_less_in_noise(speech):
+    pytest.importorskip("pystoi")
+    compare = quality.stoi()
+    noise = np.random.default_rng(1).normal(0, 0.1, len(speech)).astype(np.float32)
+    assert compare(speech, speech) == pytest.approx({"stoi": 1, "estoi": 1}, abs=1e-3)
+    assert compare(speech, speech + noise)["stoi"] < 0.95
+
+
+def test_stoi_is_not_defined_for_other_timing_or_next_to_nothing(speech):
+    pytest.importorskip("pystoi")
+    compare = quality.stoi()
+    assert compare(speech, speech[:-1000]) == {}
+    assert compare(speech, speech[:-100])["stoi"] > 0.99
+    assert compare(speech[:2000], speech[:2000]) == {}

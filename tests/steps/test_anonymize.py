@@ -1,0 +1,220 @@
+"""steps/anonymize.sh from outside: what is published, what is refused, and what survives a kill -9."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile as sf
+
+from vpeval.anon import driver
+from vpeval.anon.check import is_whole_wave
+from vpeval.audio import read_audio, write_wave
+from vpeval.data.directory import DataDir
+from vpeval.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+UTT2SPK = {f"{spk}-{n}": spk for spk in "abc" for n in (1, 2)}
+
+# Divides the level by a number drawn from the seed, and keeps a diary of what it did.
+HOOK = f"""#!{sys.executable} -SE
+import array, os, pathlib, random, signal, sys, time, wave
+data, out = map(pathlib.Path, sys.argv[-2:])
+def table(name):
+    return dict(line.split(maxsplit=1) for line in (data / name).read_text().splitlines())
+paths, seeds, diary = table("wav.scp"), table("utt2seed"), pathlib.Path(__file__).with_name("diary")
+whole = pathlib.Path(os.environ["VPEVAL_HOOK_SET"])
+for utt in paths:
+    seed = int(seeds[utt])
+    name = utt
+    %s
+    with wave.open(paths[utt]) as file:
+        samples = array.array("h", file.readframes(file.getnframes()))
+    level = random.Random(seed).uniform(0.3, 0.9)
+    body = array.array("h", [int(level * s) for s in samples]).tobytes()
+    with wave.open(str(out / f"{{name}}.wav"), "wb") as file:
+        file.setnchannels(1); file.setsampwidth(2); file.setframerate(16000)
+        file.writeframes(body)
+    with open(diary, "a") as file:
+        print(utt, file=file)
+"""
+
+
+# A launcher of one job, for tests that are about something else: quicker than utils/run.py.
+LAUNCHER = f"""#!/usr/bin/env bash
+mkdir -p "${{2%/*}}"
+exec {sys.executable} "${{@:3:7}}" 1 "${{@:11}}" >"${{2/JOB/1}}" 2>&1
+"""
+
+
+class Place:
+    """A data directory, a hook, and the command that joins them."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.out = root, root / "set_anon"
+        rng = np.random.default_rng(0)
+        for utt in UTT2SPK:
+            write_wave(root / "audio" / f"{utt}.wav", 0.5 * rng.uniform(-1, 1, 1600))
+        tables = {
+            "wav.scp": {utt: str(root / "audio" / f"{utt}.wav") for utt in UTT2SPK},
+            "text": dict.fromkeys(UTT2SPK, "HELLO"),
+            "utt2dur": dict.fromkeys(UTT2SPK, "0.1"),
+        }
+        self.data = DataDir(root / "set", UTT2SPK, tables, {"spk2gender": dict.fromkeys("abc", "f")})
+        self.data.write(self.data.path)
+
+    def hook(self, line: str = "pass") -> None:
+        (self.root / "hook").write_text(HOOK % line)
+        (self.root / "hook").chmod(0o755)
+
+    def command(self, *options: str) -> list[str]:
+        logs = ["--log-dir", str(self.root / "log"), "--seed", "0", "--nj", "1"]
+        places = map(str, (self.root / "hook", self.data.path, self.out))
+        return [str(ROOT / "steps/anonymize.sh"), *logs, *options, *places]
+
+    def run(self, *options: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(self.command(*options), capture_output=True, text=True, check=False)
+
+    @property
+    def done(self) -> list[str]:
+        diary = self.root / "diary"
+        return diary.read_text().split() if diary.exists() else []
+
+    def bytes(self) -> dict[str, bytes]:
+        return {utt: (self.out / "wav" / f"{utt}.wav").read_bytes() for utt in UTT2SPK}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    there = Place(tmp_path)
+    there.hook()
+    return there
+
+
+def test_what_is_published_has_the_same_ids_and_tables_and_only_new_audio(place: Place) -> None:
+    done = place.run()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{place.out}: 6 utterances, 1 s of speech, real-time factor " in done.stdout
+    anon = DataDir.load(place.out)
+    assert (anon.utt2spk, anon.text, anon.spk2gender) == (UTT2SPK, place.data.text, place.data.spk2gender)
+    assert anon.wav["a-1"] == str(place.out / "wav/a-1.wav")
+    assert not np.array_equal(read_audio(anon.wav["a-1"]), read_audio(place.data.wav["a-1"]))
+    assert "utt2seed" not in anon.utt_tables
+    again = place.run()
+    assert "is up to date, skipped" in again.stderr
+    assert len(place.done) == 6
+
+
+def test_nothing_depends_on_the_number_of_jobs_and_the_hook_sees_the_whole_set(place: Place) -> None:
+    place.hook("assert len((whole / 'utt2seed').read_text().splitlines()) == 6 >= len(paths)")
+    assert place.run("--nj", "3").returncode == 0
+    three = place.bytes()
+    place.hook("pass")
+    assert place.run("--nj", "1").returncode == 0
+    assert place.bytes() == three
+
+
+def test_a_hook_killed_halfway_through_a_file_goes_on_and_redoes_only_that_file(place: Place) -> None:
+    half = (
+        "if utt == 'b-1' and not diary.with_name('killed').exists(): "
+        "diary.with_name('killed').touch(); "
+        "(out / 'b-1.wav').write_bytes(pathlib.Path(paths[utt]).read_bytes()[:900]); "
+        "(out / '.b-1.wav.x.tmp').touch(); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    place.hook(half)
+    first = place.run()
+    assert first.returncode == 1
+    assert "ended with signal 9" in first.stderr
+    assert not place.out.exists()
+    assert place.done == ["a-1", "a-2"]
+    second = place.run()
+    assert second.returncode == 0
+    assert "going on, 2 of 6 utterances are there" in second.stderr
+    assert place.done == ["a-1", "a-2", "b-1", "b-2", "c-1", "c-2"]
+    assert len(read_audio(str(place.out / "wav/b-1.wav"))) == 1600
+    assert sorted(path.name for path in (place.out / "wav").iterdir()) == [f"{utt}.wav" for utt in UTT2SPK]
+
+
+def test_killing_the_driver_outright_ends_the_hook_and_loses_nothing_that_was_finished(place: Place) -> None:
+    gate = place.root / "gate"
+    os.mkfifo(gate)
+    # At b-1 the first run tells its process id through the gate, and then waits for a signal that only kills.
+    place.hook(
+        "if utt == 'b-1' and not diary.with_name('met').exists(): "
+        "diary.with_name('met').touch(); open(diary.with_name('gate'), 'w').write(str(os.getpid())); signal.pause()"
+    )
+    with subprocess.Popen(place.command(), start_new_session=True, stderr=subprocess.DEVNULL) as driver:
+        hook = int(gate.read_text())
+        os.killpg(driver.pid, signal.SIGKILL)
+    _until_gone(hook)
+    assert not place.out.exists()
+    assert place.run().returncode == 0
+    assert place.done == ["a-1", "a-2", "b-1", "b-2", "c-1", "c-2"]
+
+
+def _until_gone(pid: int) -> None:
+    for _ in range(100_000):
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return
+        except (FileNotFoundError, ProcessLookupError):
+            return
+    raise AssertionError(f"process {pid} is still alive")
+
+
+def test_a_hang_is_ended_after_the_timeout(place: Place) -> None:
+    place.hook("if utt == 'b-1': signal.pause()")
+    done = place.run("--timeout", "1")
+    assert done.returncode == 1
+    assert "has written nothing for 1 s (--timeout) and was ended; does it hang?" in done.stderr
+    assert not place.out.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("sys.exit('no such phoneme')", "no such phoneme"),
+        ("if utt == 'c-2': break", "made no file for 1 of 6 utterances (c-2)"),
+        ("name = utt.replace('c-2', 'c_2')", "the hook wrote c_2.wav, which is no utterance of"),
+        ("(out / 'notes.txt').touch()", "the hook wrote notes.txt, which is no utterance of"),
+        ("(out / 'more').mkdir(exist_ok=True)", "the hook wrote more, which is no utterance of"),
+    ],
+)
+def test_a_bad_hook_is_told_what_is_wrong_and_publishes_nothing(place: Place, line: str, message: str) -> None:
+    place.hook(line)
+    launcher = place.root / "launcher"
+    launcher.write_text(LAUNCHER)
+    launcher.chmod(0o755)
+    launch = driver.Launch(str(launcher), 1, place.root / "log")
+    with pytest.raises(InputError) as error:
+        driver.anonymize(place.root / "hook", "", place.data.path, place.out, "spk", 0, launch)
+    told = str(error.value) + (place.root / "log/anonymize.1.log").read_text()
+    assert message in told
+    assert "Traceback" not in told
+    assert not place.out.exists()
+
+
+def test_a_directory_that_cannot_be_written_is_an_error_without_traceback(place: Place) -> None:
+    place.out = Path("/proc/anon")
+    done = place.run()
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "/proc/" in done.stderr
+
+
+def test_a_wave_whose_writer_was_killed_is_not_whole(tmp_path: Path) -> None:
+    path = tmp_path / "x.wav"
+    write_wave(path, np.full(1000, 0.1))
+    whole = path.read_bytes()
+    assert is_whole_wave(path)
+    for cut in (0, 5, 12, 44, 1000, len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        assert not is_whole_wave(path)
+    # Sizes are often filled in last: a header that says 0 is of a file that was not closed.
+    path.write_bytes(whole[:4] + bytes(4) + whole[8:])
+    assert not is_whole_wave(path)
+    sf.write(path, np.zeros(10), 16000, format="FLAC")
+    assert not is_whole_wave(path)

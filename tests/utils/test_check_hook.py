@@ -1,0 +1,199 @@
+"""Each bad hook gets a clear verdict; the verdicts come from vpeval.anon.conformance."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vpeval.anon import conformance
+from vpeval.anon.conformance import Subject, Verdict
+from vpeval.audio import write_wave
+from vpeval.data.directory import DataDir
+
+ROOT = Path(__file__).resolve().parents[2]
+UTT2SPK = {"a-1": "a", "a-2": "a", "b-1": "b", "b-2": "b"}
+
+# Plays faster by a factor drawn from the seed. The standard library only, as it starts ten times as fast as numpy.
+PROGRAM = """
+import array, os, pathlib, random, sys, wave
+data, out = map(pathlib.Path, sys.argv[-2:])
+def table(name):
+    return dict(line.split(maxsplit=1) for line in (data / name).read_text().splitlines())
+paths, seeds, speakers = table("wav.scp"), table("utt2seed"), table("utt2spk")
+rate = 16000
+for count, utt in enumerate(paths, start=1):
+    seed = int(seeds[utt])
+    {first}
+    with wave.open(paths[utt]) as file:
+        samples = array.array("h", file.readframes(file.getnframes()))
+    speed = random.Random(seed).uniform(1.1, 1.3)
+    samples = array.array("h", [samples[int(i * speed)] for i in range(int(len(samples) / speed))])
+    {then}
+    with wave.open(str(out / f"{{utt}}.wav"), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(samples.tobytes())
+"""
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> DataDir:
+    rng = np.random.default_rng(0)
+    for utt in UTT2SPK:
+        tone = np.sin(2 * np.pi * rng.uniform(300, 900) * np.arange(2400) / 16000)
+        write_wave(tmp_path / f"{utt}.wav", 0.3 * tone + 0.05 * rng.standard_normal(2400))
+    wav = {utt: str(tmp_path / f"{utt}.wav") for utt in UTT2SPK}
+    tables = {"wav.scp": wav, "utt2dur": dict.fromkeys(UTT2SPK, "0.15")}
+    return DataDir(tmp_path / "data", UTT2SPK, tables, {"spk2gender": {"a": "f", "b": "m"}})
+
+
+@pytest.fixture
+def judge(tmp_path: Path, sample: DataDir):
+    """All verdicts on a hook with some lines of its own."""
+
+    def run(first: str = "pass", then: str = "pass", text: str = "", time_limit: float = 20) -> dict[str, Verdict]:
+        hook = tmp_path / "hook"
+        hook.write_text(text or f"#!{sys.executable} -SE\n" + PROGRAM.format(first=first, then=then))
+        hook.chmod(0o755)
+        (tmp_path / "work").mkdir()
+        subject = Subject(hook, time_limit=time_limit, work=tmp_path / "work")
+        return {verdict.check: verdict for verdict in conformance.check(subject, sample)}
+
+    return run
+
+
+def failures(verdicts: dict[str, Verdict]) -> dict[str, str]:
+    return {name: verdict.text for name, verdict in verdicts.items() if verdict.state == "fail"}
+
+
+def test_a_good_hook_keeps_every_promise(judge) -> None:
+    verdicts = judge()
+    assert {verdict.state for verdict in verdicts.values()} == {"ok"}
+    assert set(verdicts) == {
+        "runs",
+        "files",
+        "audio",
+        "clipping",
+        "duration",
+        "changes speech",
+        "deterministic",
+        "independent of nj and order",
+        "enrolment and trial differ",
+        "one pseudo-speaker per speaker",
+        "speed",
+    }
+    assert "for train-clean-360" in verdicts["speed"].text
+
+
+def test_a_crash_on_the_third_utterance_is_told_with_its_last_words(judge) -> None:
+    verdicts = judge(first="if count == 3: sys.exit('no such phoneme')")
+    assert failures(verdicts) == {
+        "runs": "the hook ended with exit code 1\n    | no such phoneme (it had written 2 of 6 files)"
+    }
+    assert set(verdicts) == {"runs"}
+
+
+def test_a_wrong_sampling_rate_is_named(judge) -> None:
+    told = failures(judge(first="rate = 8000"))
+    assert told == {
+        "audio": "a-1.wav: the hook must write 16 kHz, mono, 16-bit PCM; this is 8000 Hz, 1 channels, PCM_16"
+    }
+
+
+def test_a_hook_that_writes_nothing_is_told_so(judge) -> None:
+    told = failures(judge(text="#!/bin/sh\nexit 0\n"))
+    assert told == {"files": "wrote no file for 6 of 6 utterances (a-1, a-1-twin, a-2 and 3 more)"}
+
+
+def test_a_hang_is_ended_at_the_time_limit_with_all_that_it_started(judge, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    told = failures(judge(text=f"#!/bin/sh\nsleep 1000 &\necho $! >{pid}\nwait\n", time_limit=0.5))
+    assert told["runs"].startswith("the hook was still running after 0.5 s and was ended; does it hang?")
+    with pytest.raises(ProcessLookupError):
+        _wait_for_end(int(pid.read_text()))
+
+
+def _wait_for_end(pid: int) -> None:
+    """Raise ProcessLookupError once the process is gone or a zombie that nobody has collected yet."""
+    for _ in range(1000):
+        os.kill(pid, 0)
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            raise ProcessLookupError
+
+
+def test_a_misspelt_id_is_named_with_the_one_that_is_missing(judge) -> None:
+    told = failures(
+        judge(
+            first="utt = utt.replace('b-1', 'b_1'); paths = {**paths, **{u.replace('b-1', 'b_1'): p for u, p in paths.items()}}"
+        )
+    )
+    assert told == {
+        "files": "wrote b_1-twin.wav, b_1.wav, which is no utterance of wav.scp, and b-1, b-1-twin is missing"
+    }
+
+
+def test_a_hook_that_would_fill_the_disk_is_ended(judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conformance, "MOST_BYTES", 2 << 20)
+    told = failures(judge(text='#!/bin/sh\nfor last; do :; done\nyes >"$last/a-1.wav"\n'))
+    assert told["runs"].startswith("the hook wrote more than 2 MB and was ended; it would fill the disk")
+
+
+def test_a_pass_through_is_no_anonymiser_even_if_it_changes_the_level(judge) -> None:
+    told = failures(
+        judge(
+            then="samples = array.array('h', [s // 2 for s in array.array('h', wave.open(paths[utt]).readframes(10**6))])"
+        )
+    )
+    assert told["changes speech"].startswith("a-1, a-1-twin, a-2 and 3 more came out as it went in")
+
+
+def test_silence_is_refused(judge) -> None:
+    told = failures(judge(then="samples = array.array('h', bytes(2 * len(samples)))"))
+    assert told == {"audio": "a-1.wav: is silent although its source is not; mend the hook"}
+
+
+def test_clipping_and_durations_that_change_by_half_are_warned_of(judge) -> None:
+    verdicts = judge(
+        then="samples = array.array('h', [32767 if s > 3000 else s for s in samples[: len(samples) // 2]])"
+    )
+    assert not failures(verdicts)
+    assert verdicts["clipping"].text.startswith("more than 0.1 % of the samples are at full scale: a-1")
+    assert verdicts["duration"].text.startswith("changed by more than half: a-1")
+
+
+def test_chance_from_elsewhere_than_the_seeds_is_found(judge) -> None:
+    told = failures(judge(first="seed = random.SystemRandom().randrange(2**32)"))
+    assert "two calls on the same data gave different a-1" in told["deterministic"]
+
+
+def test_a_hook_that_counts_utterances_depends_on_nj_and_order(judge) -> None:
+    told = failures(judge(first="seed += count"))
+    assert "depends on which other utterances are in the call" in told["independent of nj and order"]
+
+
+def test_a_new_voice_for_every_utterance_breaks_the_speaker_level(judge) -> None:
+    told = failures(judge(first="seed += sum(utt.encode())"))
+    assert set(told) == {"one pseudo-speaker per speaker"}
+    assert "are the same speech of one speaker with one seed" in told["one pseudo-speaker per speaker"]
+
+
+def test_a_hook_without_seeds_is_warned_that_enrolment_and_trial_are_alike(judge) -> None:
+    verdicts = judge(first="seed = 7")
+    assert not failures(verdicts)
+    assert verdicts["enrolment and trial differ"].state == "warn"
+
+
+def test_a_file_that_cannot_be_run_is_told_so(judge) -> None:
+    told = failures(judge(text="#!/no/such/interpreter\n"))
+    assert "cannot be started (No such file or directory); is its first line (#!) right?" in told["runs"]
+
+
+def test_the_command_prints_verdicts_on_the_embedded_corpus_and_its_exit_code_tells() -> None:
+    done = subprocess.run([ROOT / "utils/check_hook.sh", "identity"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines()[0].endswith("identity/anonymize.py on 4 utterances of 2 speakers:")
+    assert done.stdout.endswith("The hook breaks its contract; see docs/hooks.md.\n")

@@ -1,0 +1,326 @@
+"""Does a hook keep the contract of docs/hooks.md? A few utterances, five calls, a verdict on each promise.
+
+The hook runs on a trial set, some of whose audio is there twice under two names; on the same set again; on its halves,
+one of them with its lines in reverse order; and on the same audio as an enrolment set. What it writes is compared.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vpeval import seeds
+from vpeval.anon.check import check_output
+from vpeval.anon.hook import WHOLE_SET
+from vpeval.audio import RATE, read_audio
+from vpeval.data.directory import DataDir
+from vpeval.data.layout import name_some
+from vpeval.errors import InputError
+from vpeval.launch import die_with_parent
+
+State = Literal["ok", "warn", "fail"]
+MOST_BYTES = 200 << 20
+_LARGEST_FILE = 1 << 30
+_POLL_SECONDS = 0.05
+_SAME_VOICE_DB = 2.0
+VPC_HOURS = {"LibriSpeech dev and test of VPC 2024": 8.5, "train-clean-360": 363.6}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found about one promise of the contract."""
+
+    check: str
+    state: State
+    text: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of the hook: how it ended, what it printed and wrote, and when."""
+
+    data: DataDir
+    out: Path
+    trouble: str
+    written: dict[str, Path]
+    strange: list[str]
+    seconds: float
+    first_file: float | None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The hook under test with its options and limits."""
+
+    hook: Path
+    options: str = ""
+    level: seeds.Level = "spk"
+    seed: int = 0
+    time_limit: float = 60.0
+    work: Path = field(default_factory=Path)
+
+    def call(self, name: str, data: DataDir, whole: DataDir, reverse: bool = False) -> Call:
+        """Run the hook on `data`, a part of `whole`."""
+        split, out = self.work / name / "data", self.work / name / "wav"
+        data.write(split)
+        whole.write(self.work / name / "set")
+        if reverse:
+            _reverse_lines(split)
+        out.mkdir()
+        command = [str(self.hook.resolve()), *shlex.split(self.options), str(split), str(out)]
+        environment = {**os.environ, WHOLE_SET: str(self.work / name / "set")}
+        start = time.monotonic()
+        with open(self.work / name / "log", "wb") as output:
+            try:
+                child = subprocess.Popen(
+                    command, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL,
+                    process_group=0, preexec_fn=_limit,
+                )  # fmt: skip
+            except OSError as error:
+                reason = f"cannot be started ({error.strerror}); is its first line (#!) right?"
+                return Call(data, out, reason, {}, [], 0.0, None)
+        with _ended_with(child):
+            trouble, first = self._watch(child, out, start)
+        if trouble:
+            trouble += _last_lines(self.work / name / "log")
+        known = {f"{utt}.wav": utt for utt in data.utts}
+        files = sorted(path for path in out.iterdir() if not path.name.startswith("."))
+        written = {known[path.name]: path for path in files if path.name in known and path.is_file()}
+        strange = [path.name for path in files if path.name not in known]
+        return Call(data, out, trouble, written, strange, time.monotonic() - start, first)
+
+    def _watch(self, child: subprocess.Popen[bytes], out: Path, start: float) -> tuple[str, float | None]:
+        first = None
+        while child.poll() is None:
+            time.sleep(_POLL_SECONDS)
+            now = time.monotonic() - start
+            if first is None and any(out.iterdir()):
+                first = now
+            if _size(out) > MOST_BYTES:
+                return f"wrote more than {MOST_BYTES >> 20} MB and was ended; it would fill the disk", first
+            if now > self.time_limit:
+                return f"was still running after {self.time_limit:g} s and was ended; does it hang?", first
+        if child.returncode == -signal.SIGXFSZ:
+            return f"wrote a file of more than {_LARGEST_FILE >> 30} GB; it would fill the disk", first
+        if child.returncode:
+            code = child.returncode
+            return f"ended with {f'exit code {code}' if code > 0 else f'signal {-code}'}", first
+        return "", first
+
+
+def check(subject: Subject, sample: DataDir) -> Iterator[Verdict]:
+    """Verdicts on a hook, one after the other; after a failure that makes the rest pointless, no more."""
+    trial = _seeded(_with_twins(sample), subject, "trial")
+    enroll = _seeded(_with_twins(sample), subject, "enroll")
+    half = len(trial.utts) // 2
+    parts = (trial.subset(trial.utts[half:]), trial.subset(trial.utts[:half]))
+    with ThreadPoolExecutor(max_workers=2) as jobs:
+        # Alone first, for an honest time; a hook that fails here is not called again.
+        whole = subject.call("whole", trial, trial)
+        yield from (first := list(_basics(whole)))
+        if any(verdict.state == "fail" for verdict in first):
+            return
+        others = [
+            jobs.submit(subject.call, "part1", parts[0], trial, True),
+            jobs.submit(subject.call, "part2", parts[1], trial),
+            jobs.submit(subject.call, "again", trial, trial),
+            jobs.submit(subject.call, "enroll", enroll, enroll),
+        ]
+        part1, part2, again, enrolled = (job.result() for job in others)
+    for call in (part1, part2, again, enrolled):
+        if call.trouble or len(call.written) < len(call.data.utts):
+            text = call.trouble or f"wrote {len(call.written)} of {len(call.data.utts)} files"
+            yield Verdict("works again", "fail", f"a second call on the same speech fails: it {text}")
+            return
+    yield from _repeatable(whole, again, {**part1.written, **part2.written})
+    yield _roles(whole, enrolled)
+    if subject.level == "spk":
+        yield _one_voice(whole)
+    yield _speed(whole)
+
+
+def _basics(call: Call) -> Iterator[Verdict]:
+    """All files, in the right form, and speech in them."""
+    utts = call.data.utts
+    missing = [utt for utt in utts if utt not in call.written]
+    if call.trouble:
+        yield Verdict(
+            "runs", "fail", f"the hook {call.trouble} (it had written {len(call.written)} of {len(utts)} files)"
+        )
+        return
+    yield Verdict("runs", "ok", f"exit code 0 after {call.seconds:.1f} s")
+    if call.strange:
+        lacking = f", and {name_some(missing)} is missing" if missing else ""
+        yield Verdict("files", "fail", f"wrote {name_some(call.strange)}, which is no utterance of wav.scp{lacking}")
+        return
+    if missing:
+        yield Verdict(
+            "files", "fail", f"wrote no file for {len(missing)} of {len(utts)} utterances ({name_some(missing)})"
+        )
+        return
+    yield Verdict("files", "ok", f"<utt>.wav for all {len(utts)} utterances")
+    try:
+        findings = [check_output(utt, call.data.wav[utt], call.written[utt]) for utt in utts]
+    except InputError as error:
+        yield Verdict("audio", "fail", str(error).replace(f"{call.out}/", ""))
+        return
+    yield Verdict("audio", "ok", "16 kHz, mono, 16-bit, not silent")
+    for what, found in (
+        ("clipping", [finding.utt for finding in findings if finding.clipped]),
+        ("duration", [finding.utt for finding in findings if finding.drifted]),
+    ):
+        verb = "more than 0.1 % of the samples are at full scale" if what == "clipping" else "changed by more than half"
+        yield Verdict(what, "warn" if found else "ok", f"{verb}: {name_some(found)}" if found else "as it should be")
+    unchanged = [utt for utt in utts if _same_wave(read_audio(call.data.wav[utt]), read_audio(str(call.written[utt])))]
+    if unchanged:
+        yield Verdict("changes speech", "fail", f"{name_some(unchanged)} came out as it went in: nobody is anonymised")
+    else:
+        yield Verdict("changes speech", "ok", "no output is its input")
+
+
+def _repeatable(whole: Call, again: Call, parts: dict[str, Path]) -> Iterator[Verdict]:
+    if other := _different(whole.written, again.written):
+        text = f"two calls on the same data gave different {name_some(other)}; draw from utt2seed only"
+        yield Verdict("deterministic", "fail", text)
+        return
+    yield Verdict("deterministic", "ok", "two calls gave the same bytes")
+    if other := _different(whole.written, parts):
+        text = (
+            f"{name_some(other)} depends on which other utterances are in the call, or on their order; draw from "
+            f"utt2seed only, and take what concerns a whole speaker from ${WHOLE_SET}"
+        )
+        yield Verdict("independent of nj and order", "fail", text)
+    else:
+        yield Verdict("independent of nj and order", "ok", "two jobs in reverse order gave the same bytes")
+
+
+def _roles(trial: Call, enroll: Call) -> Verdict:
+    if same := sorted(set(trial.data.utts) - set(_different(trial.written, enroll.written))):
+        text = f"{name_some(same)} is the same with another seed: the pseudo-speaker is one for enrolment and trial"
+        return Verdict("enrolment and trial differ", "warn", text)
+    return Verdict("enrolment and trial differ", "ok", "another seed gives another output")
+
+
+def _one_voice(call: Call) -> Verdict:
+    worst, pair = 0.0, ("", "")
+    for utt, twin in _twins(call.data):
+        distance = _spectral_distance(read_audio(str(call.written[utt])), read_audio(str(call.written[twin])))
+        worst, pair = max((worst, pair), (distance, (utt, twin)))
+    if worst > _SAME_VOICE_DB:
+        text = f"{pair[0]} and {pair[1]} are the same speech of one speaker with one seed, and differ by {worst:.1f} dB"
+        return Verdict("one pseudo-speaker per speaker", "fail", text)
+    return Verdict("one pseudo-speaker per speaker", "ok", f"same speech, same seed: {worst:.1f} dB apart")
+
+
+def _speed(call: Call) -> Verdict:
+    speech = sum(len(read_audio(entry)) for entry in call.data.wav.values()) / RATE
+    first = len(read_audio(call.data.wav[call.data.utts[0]])) / RATE
+    # Models are loaded before the first file: leave that out, unless all files came at once.
+    if call.first_file is not None and call.seconds - call.first_file > 0.2 * call.seconds:
+        factor = (call.seconds - call.first_file) / max(speech - first, 1e-3)
+    else:
+        factor = call.seconds / speech
+    hours = ", ".join(f"{_hours(factor * length)} for {name}" for name, length in VPC_HOURS.items())
+    return Verdict("speed", "ok", f"{factor:.3f} s per second of speech; with one job about {hours}")
+
+
+def _hours(hours: float) -> str:
+    return f"{60 * hours:.0f} min" if hours < 2 else f"{hours:.0f} h"
+
+
+def _seeded(data: DataDir, subject: Subject, role: str) -> DataDir:
+    return data.with_table("utt2seed", seeds.utt2seed(data.utt2spk, subject.seed, role, subject.level))
+
+
+def _with_twins(data: DataDir) -> DataDir:
+    """The first utterance of every speaker a second time under another name."""
+    twins = {f"{utts[0]}-twin": utts[0] for utts in data.spk2utt.values()}
+    tables = {name: {**table, **{t: table[u] for t, u in twins.items()}} for name, table in data.utt_tables.items()}
+    utt2spk = {**data.utt2spk, **{twin: data.utt2spk[utt] for twin, utt in twins.items()}}
+    ordered = {name: dict(sorted(table.items())) for name, table in tables.items()}
+    return DataDir(data.path, dict(sorted(utt2spk.items())), ordered, data.spk_tables)
+
+
+def _twins(data: DataDir) -> list[tuple[str, str]]:
+    return [(utt.removesuffix("-twin"), utt) for utt in data.utts if utt.endswith("-twin")]
+
+
+def _reverse_lines(directory: Path) -> None:
+    for name in ("wav.scp", "utt2spk", "utt2seed", "text", "utt2dur"):
+        path = directory / name
+        if path.exists():
+            path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))
+
+
+def _different(some: dict[str, Path], others: dict[str, Path]) -> list[str]:
+    return [utt for utt, path in some.items() if path.read_bytes() != others[utt].read_bytes()]
+
+
+def _same_wave(before: NDArray[np.float32], after: NDArray[np.float32]) -> bool:
+    """Whether one is the other, up to loudness."""
+    if len(before) != len(after):
+        return False
+    power = float(np.dot(before, before)) * float(np.dot(after, after))
+    return power > 0 and abs(float(np.dot(before, after))) > 0.9999 * power**0.5
+
+
+def _spectral_distance(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
+    """Mean difference in dB of spectrograms in broad bands and 64 ms frames; infinite when the tempo differs."""
+    if abs(len(one) - len(other)) > 0.02 * len(one):
+        return float("inf")
+    length = min(len(one), len(other))
+    spectra = [_broad_spectrogram(wave[:length]) for wave in (one, other)]
+    loud = np.maximum(*spectra) > max(spectrum.max() for spectrum in spectra) - 40
+    return float(np.abs(spectra[0] - spectra[1])[loud].mean())
+
+
+def _broad_spectrogram(wave: NDArray[np.float32], size: int = 1024, bands: int = 24) -> NDArray[np.float64]:
+    frames = np.lib.stride_tricks.sliding_window_view(np.pad(wave, size // 2), size)[:: size // 4]
+    power = np.abs(np.fft.rfft(frames * np.hanning(size))) ** 2
+    edges = np.unique(np.geomspace(4, size // 2, bands + 1).astype(int))
+    return 10 * np.log10(np.add.reduceat(power, edges[:-1], axis=1) + 1e-9)
+
+
+def _limit() -> None:
+    die_with_parent()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_LARGEST_FILE, _LARGEST_FILE))
+
+
+@contextmanager
+def _ended_with(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Leave nothing of the hook behind: it and what it started are its process group."""
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def _size(directory: Path) -> int:
+    total = 0
+    for root, _, names in os.walk(directory):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118
+            except FileNotFoundError:  # renamed in the meantime
+                continue
+    return total
+
+
+def _last_lines(log: Path, count: int = 5) -> str:
+    lines = log.read_text(errors="replace").splitlines()[-count:]
+    return "".join(f"\n    | {line[:200]}" for line in lines)

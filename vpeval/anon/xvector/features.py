@@ -1,0 +1,178 @@
+"""Step 1 of B1: what is said (content features, 50 frames a second) and how high the voice is (F0)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vpeval import models
+from vpeval.errors import InputError
+from vpeval.features import track_f0
+
+FRAME = 320  # samples per frame of content features: 20 ms
+_MARGIN = 25  # frames of silence after the speech, which Whisper expects to end somewhere
+_WHISPER_FRAMES = 1500
+
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Example:
+    """An utterance to learn synthesis from.
+
+    Its content in several disguises, F0 (two values per frame), the speaker's vector, and the target of a back end.
+    """
+
+    contents: tuple[Matrix, ...]
+    f0: NDArray[np.float64]
+    speaker: Matrix
+    target: Matrix
+
+
+class Synthesizer(Protocol):
+    """What makes speech of content, F0 and speaker vector."""
+
+    def synthesize(
+        self, content: Matrix, f0: NDArray[np.float64], speaker: Matrix, length: int, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """`length` samples that say `content` with pitch `f0` in the voice of `speaker`."""
+
+    def save(self, path: Path) -> None:
+        """Write what is needed to load it again."""
+
+
+class Backend(Protocol):
+    """A kind of synthesizer: what it learns from, how it learns, and how it is loaded."""
+
+    def target(self, wave: np.ndarray, f0: NDArray[np.float64]) -> Matrix:
+        """What the synthesizer shall learn to make of an utterance."""
+
+    def train(self, examples: Sequence[Example]) -> Synthesizer:
+        """A synthesizer that has learnt from `examples`."""
+
+    def load(self, path: Path) -> Synthesizer:
+        """Read what a synthesizer has saved."""
+
+
+class Content(Protocol):
+    """What B1 needs of a content encoder."""
+
+    dimension: int
+
+    def __call__(self, wave: np.ndarray) -> Matrix:
+        """Frames x dimension of mono 16 kHz samples, a row for every 20 ms."""
+
+
+class WhisperContent:
+    """Output of a Whisper encoder, in CTranslate2."""
+
+    def __init__(self, model: str) -> None:
+        from faster_whisper import WhisperModel
+
+        directory = models.locate(models.find_model(model))
+        self.whisper = WhisperModel(str(directory), device="cpu", compute_type="int8", cpu_threads=1)
+        self.dimension = 512
+
+    def __call__(self, wave: np.ndarray) -> Matrix:
+        """Piece by piece when the speech is longer than Whisper's window."""
+        piece = (_WHISPER_FRAMES - _MARGIN) * FRAME
+        parts = [self._encode(wave[start : start + piece]) for start in range(0, max(1, len(wave)), piece)]
+        return np.concatenate(parts)
+
+    def _encode(self, wave: np.ndarray) -> Matrix:
+        frames = frame_count(len(wave))
+        padded = np.pad(wave, (0, (frames + _MARGIN) * FRAME - len(wave))).astype(np.float32)
+        spectrum = self.whisper.feature_extractor(padded, padding=0)[:, : 2 * (frames + _MARGIN)]
+        encoded: Matrix = np.array(self.whisper.encode(spectrum))[0, :frames]
+        return encoded
+
+
+class SslContent:
+    """A hidden layer of a wav2vec 2.0 or HuBERT model in torchaudio's form, from a file of weights."""
+
+    def __init__(self, weights: str, layer: int, architecture: dict[str, Any]) -> None:
+        from vpeval.asv import speechbrain  # noqa: F401  makes torchaudio importable without its compiled half
+
+        import torchaudio  # isort: skip
+
+        if not Path(weights).is_file():
+            raise InputError("no such file; put the state dict of the SSL model there (docs/hooks.md)", weights)
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.network = torchaudio.models.wav2vec2_model(**architecture).to(self.device).eval()
+        self.network.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True))
+        self.layer = layer
+        self.dimension = int(architecture["encoder_embed_dim"])
+
+    @torch.inference_mode()
+    def __call__(self, wave: np.ndarray) -> Matrix:
+        """The layer's output, brought to one row for every 20 ms of the wave."""
+        batch = torch.from_numpy(np.asarray(wave, np.float32))[None].to(self.device)
+        hidden, _ = self.network.extract_features(batch, num_layers=self.layer)
+        return fit_length(hidden[-1][0].cpu().numpy(), frame_count(len(wave)))
+
+
+_CONTENTS: dict[str, Callable[..., Content]] = {"whisper": WhisperContent, "ssl": SslContent}
+
+
+def load_content(kind: str, **settings: Any) -> Content:
+    """The content encoder of a profile."""
+    if kind not in _CONTENTS:
+        raise InputError(f"no content features '{kind}'; there are {', '.join(_CONTENTS)}")
+    return _CONTENTS[kind](**settings)
+
+
+def frame_count(samples: int) -> int:
+    """Frames of content features for so many samples."""
+    return max(1, -(-samples // FRAME))
+
+
+def fit_length(rows: NDArray[np.floating], count: int) -> Matrix:
+    """`rows` stretched or shrunk along time to `count` rows, linearly."""
+    place = np.linspace(0, len(rows) - 1, count)
+    low = np.minimum(place.astype(np.int64), max(0, len(rows) - 2))
+    high = np.minimum(low + 1, len(rows) - 1)
+    part = (place - low)[:, None]
+    return (rows[low] * (1 - part) + rows[high] * part).astype(np.float32)
+
+
+def whiten(content: Matrix) -> Matrix:
+    """Every dimension with mean 0 and variance 1 over the utterance: most of what is constant in it is the speaker."""
+    spread = content.std(axis=0)
+    return ((content - content.mean(axis=0)) / (spread + 1e-3)).astype(np.float32)
+
+
+def disguised_content(encoder: Content, wave: np.ndarray, factor: float) -> Matrix:
+    """Whitened content of the speech played `factor` times as fast, on the time scale of the original.
+
+    Another vocal tract and pitch with the same words: training on several of these teaches the synthesis to take the
+    voice from the speaker vector.
+    """
+    places = np.arange(0, len(wave) - 1, factor)
+    played = wave if factor == 1 else np.interp(places, np.arange(len(wave)), wave).astype(np.float32)
+    return fit_length(whiten(encoder(played)), frame_count(len(wave)))
+
+
+def pitch(wave: np.ndarray) -> NDArray[np.float64]:
+    """F0 in Hz every 10 ms, 0 where unvoiced: two values for each frame of content."""
+    f0 = np.nan_to_num(track_f0(np.asarray(wave, np.float32)))
+    wanted = 2 * frame_count(len(wave))
+    return np.pad(f0[:wanted], (0, max(0, wanted - len(f0))))
+
+
+def mean_log_f0(f0: NDArray[np.float64]) -> float:
+    """Mean of log F0 over voiced frames; of 150 Hz when there are none."""
+    voiced = f0[f0 > 0]
+    return float(np.log(voiced).mean()) if len(voiced) else float(np.log(150.0))
+
+
+def pitch_features(f0: NDArray[np.float64]) -> Matrix:
+    """For each frame of content: log F0 relative to its mean, twice, and whether voiced, twice."""
+    voiced = f0 > 0
+    relative = np.where(voiced, np.log(np.where(voiced, f0, 1.0)) - mean_log_f0(f0), 0.0)
+    return np.concatenate((relative.reshape(-1, 2), voiced.reshape(-1, 2)), axis=1).astype(np.float32)

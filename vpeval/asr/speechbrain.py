@@ -1,0 +1,116 @@
+"""What recognition needs of SpeechBrain, and the recogniser that any of its CTC directories is."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import vpeval.asv.speechbrain  # noqa: F401  # must come first: it makes SpeechBrain importable
+
+# isort: split
+from speechbrain.augment.freq_domain import SpectrogramDrop
+from speechbrain.core import Brain, Stage
+from speechbrain.dataio.encoder import CTCTextEncoder
+from speechbrain.inference.ASR import EncoderASR
+from speechbrain.nnet.losses import ctc_loss
+from speechbrain.utils.checkpoints import Checkpointer
+from speechbrain.utils.epoch_loop import EpochCounter
+from speechbrain.utils.fetching import FetchConfig, LocalStrategy
+
+from vpeval.asr.ctc import BeamSearch
+from vpeval.asr.nbest import Hypothesis
+from vpeval.config import read_config
+from vpeval.errors import InputError
+from vpeval.lm import NGram
+
+__all__ = [
+    "Brain",
+    "CTCTextEncoder",
+    "Checkpointer",
+    "EpochCounter",
+    "SpectrogramDrop",
+    "SpeechBrainCTC",
+    "Stage",
+    "ctc_loss",
+]
+
+_PIECE_START = "▁"
+_SHORTEST = 1600
+
+
+class SpeechBrainCTC:
+    """An EncoderASR directory: hyperparams.yaml and the files it names.
+
+    hyperparams.yaml can run any code: use directories that you made or trust.
+    """
+
+    def __init__(self, config: Path, lm: NGram | None = None) -> None:
+        settings = read_config(
+            config,
+            recognizer=str,
+            source=str,
+            network=bool,
+            blank=int,
+            beam=int,
+            nbest=int,
+            acoustic_scale=float,
+            lmwt=float,
+            wip=float,
+        )
+        torch.set_num_threads(1)
+        self.encoder = _load(config, settings["source"], settings["network"])
+        self.nbest_size = settings["nbest"]
+        self.search = BeamSearch(
+            _labels(self.encoder.tokenizer),
+            settings["blank"],
+            lm,
+            settings["lmwt"],
+            settings["wip"],
+            settings["acoustic_scale"],
+            settings["beam"],
+        )
+
+    def transcribe(self, wave: np.ndarray) -> str:
+        """The best hypothesis of the beam search."""
+        return self.search(self.logprobs(wave))[0].words
+
+    def nbest(self, wave: np.ndarray) -> list[Hypothesis]:
+        """The best hypotheses with their acoustic scores."""
+        return self.search(self.logprobs(wave), self.nbest_size)
+
+    @torch.inference_mode()
+    def logprobs(self, wave: np.ndarray) -> np.ndarray:
+        """Frames × labels."""
+        wave = np.pad(wave, (0, max(0, _SHORTEST - len(wave))))
+        batch = torch.from_numpy(wave).unsqueeze(0)
+        logprobs: np.ndarray = self.encoder.encode_batch(batch, torch.ones(1))[0].cpu().numpy()
+        return logprobs
+
+
+def _load(config: Path, source: str, network: bool) -> EncoderASR:
+    directory = config.parent / source
+    if not network and not (directory / "hyperparams.yaml").is_file():
+        raise InputError(
+            f"source {directory} is no directory with a hyperparams.yaml; put the files of an EncoderASR there "
+            "(or set 'network: true' to fetch a hub id)",
+            config,
+        )
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    with tempfile.TemporaryDirectory() as copies:
+        return EncoderASR.from_hparams(
+            source=source if network else str(directory),
+            savedir=copies,
+            local_strategy=LocalStrategy.COPY,
+            fetch_config=FetchConfig(allow_network=network),
+            run_opts={"device": device},
+        )
+
+
+def _labels(tokenizer: CTCTextEncoder) -> list[str]:
+    """The outputs of the network as text; pieces of words that begin one carry a blank in front."""
+    if isinstance(tokenizer, CTCTextEncoder):
+        return [tokenizer.ind2lab[i] for i in range(len(tokenizer))]
+    return [tokenizer.id_to_piece(i).replace(_PIECE_START, " ") for i in range(tokenizer.vocab_size())]

@@ -1,0 +1,85 @@
+"""Attackers as data: what a yaml of conf/asv/ says an attacker is, and what both vocabularies call its attacks.
+
+A yaml either describes an encoder (``encoder: …``), which attacks as it is, or a training (``mode: …``) that makes an
+attacker of one. The VoicePrivacy challenges and the legal paper (Vauquier et al., 2025) name attacks differently:
+the challenge's "semi-informed" is the paper's "Informed", whose "Semi-Informed" has no name in the challenge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from vpeval.config import read_config
+from vpeval.errors import InputError
+
+MODES = ("scratch", "finetune", "backend")
+PRETRAINED = "pretrained"
+SAME, ORIGINAL = "same", "original"
+_NONE = "none"
+
+
+@dataclass(frozen=True)
+class Attacker:
+    """An attacker; `start` is the encoder (a name in conf/asv/) that it is or was made of."""
+
+    name: str
+    mode: str
+    start: str
+    profile: str
+    trained_on: str
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The conditions that make sense: who trained on anonymised speech compares anonymised speech."""
+        return ("oo", "oa", "aa") if self.trained_on == ORIGINAL else ("aa",)
+
+    def training_system(self, system: str) -> str:
+        """The system whose speech it is trained on when `system` is under test."""
+        return system if self.trained_on == SAME else self.trained_on
+
+    def instance(self, system: str) -> str:
+        """What its model is called: one attacker has a model for every system that it was trained on."""
+        return self.name if self.trained_on == ORIGINAL else f"{self.name}-{self.training_system(system)}"
+
+    def embeddings(self, system: str) -> str:
+        """Which embeddings it scores: a back end leaves those of its encoder as they are."""
+        return self.start if self.mode == "backend" else self.instance(system)
+
+    def attack(self, condition: str, system: str) -> tuple[str, str]:
+        """What the challenge and the legal paper call its attack; "none" where there is no name."""
+        if condition == "oo":
+            return "unprotected", "Original"
+        if condition == "oa":
+            return "ignorant", "Ignorant"
+        if self.trained_on == ORIGINAL:
+            return "lazy-informed", _NONE
+        if self.training_system(system) == system:
+            return "semi-informed", "Informed"
+        return _NONE, "Semi-Informed"
+
+
+def encoder_files(config: Path) -> list[Path]:
+    """What an encoder's vectors depend on, but for code and the model store: its yaml and the weights beside it."""
+    settings = yaml.safe_load(config.read_text(encoding="utf-8")) if config.is_file() else None
+    names = [settings.get("model"), settings.get("directory")] if isinstance(settings, dict) else []
+    return [config, *(path for name in names if name and (path := config.parent / str(name)).exists())]
+
+
+def read_attacker(path: Path) -> Attacker:
+    """The attacker that a yaml describes."""
+    if not path.is_file():
+        there = ", ".join(sorted(file.stem for file in path.parent.glob("*.yaml")))
+        raise InputError(f"no such attacker; there are {there or 'none'}", path)
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"is not yaml: {str(error).splitlines()[0]}", path) from None
+    if isinstance(config, dict) and "encoder" in config:
+        return Attacker(path.stem, PRETRAINED, path.stem, "", ORIGINAL)
+    settings = read_config(path, mode=str, start=str, profile=str, trained_on=str)
+    if settings["mode"] not in MODES:
+        raise InputError(f"'mode' must be one of {', '.join(MODES)}, not '{settings['mode']}'", path)
+    return Attacker(path.stem, settings["mode"], settings["start"], settings["profile"], settings["trained_on"])

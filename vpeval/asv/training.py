@@ -1,0 +1,355 @@
+"""Training of speaker encoders: from scratch (VPC 2024) or from a pretrained one (VPC 2026).
+
+SpeechBrain's Brain with additive angular margin loss, random crops and a cyclic learning rate; a checkpoint after every
+epoch. Speakers are those of utt2spk. What is random in an epoch depends on the seed and the number of the epoch only,
+so that a training that was interrupted and taken up again ends in the same weights as one that was not.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from vpeval.asv.encoders import NeuralEncoder
+from vpeval.asv.speechbrain import (
+    AdditiveAngularMargin,
+    Brain,
+    Checkpointer,
+    Classifier,
+    CyclicLRScheduler,
+    DropChunk,
+    DropFreq,
+    EpochCounter,
+    LogSoftmaxWrapper,
+    SpeedPerturb,
+    Stage,
+    ddp_init_group,
+    if_main_process,
+)
+from vpeval.audio import RATE, read_audio
+from vpeval.config import read_config
+from vpeval.data.directory import DataDir
+from vpeval.errors import InputError
+from vpeval.files import atomic_path, write_text
+from vpeval.seeds import derive, generator
+
+log = logging.getLogger(__name__)
+_OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+_SPEEDS = [95, 100, 105]
+_UTTS_PER_CENTRE = 4
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A training configuration of conf/asv/train/."""
+
+    epochs: int
+    batch: int
+    crop_seconds: float
+    margin: float
+    scale: float
+    optimizer: str
+    rate: float
+    lowest_rate: float
+    weight_decay: float
+    cycle_epochs: int
+    validation_share: float
+    augment: bool
+    freeze: tuple[str, ...]
+    workers: int
+
+    @classmethod
+    def read(cls, path: Path) -> Profile:
+        """Read and check a yaml."""
+        kinds = {"int": int, "float": float, "str": str, "bool": bool, "tuple[str, ...]": list}
+        settings = read_config(path, **{field.name: kinds[str(field.type)] for field in fields(cls)})
+        profile = cls(**{**settings, "freeze": tuple(settings["freeze"])})
+        for name in ("epochs", "batch", "crop_seconds", "scale", "rate", "lowest_rate", "cycle_epochs"):
+            if getattr(profile, name) <= 0:
+                raise InputError(f"'{name}' must be greater than 0", path)
+        if profile.optimizer not in _OPTIMIZERS:
+            raise InputError(f"'optimizer' must be one of {', '.join(_OPTIMIZERS)}", path)
+        if not 0 <= profile.validation_share < 1:
+            raise InputError("'validation_share' must be at least 0 and below 1", path)
+        return profile
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Utterances to learn from: audio and the index of the speaker."""
+
+    wavs: tuple[str, ...]
+    labels: tuple[int, ...]
+    speakers: tuple[str, ...]
+
+    def select(self, chosen: Sequence[int]) -> Corpus:
+        """Some of the utterances, with the same speakers."""
+        return Corpus(tuple(self.wavs[i] for i in chosen), tuple(self.labels[i] for i in chosen), self.speakers)
+
+
+def read_corpus(directories: Sequence[Path]) -> Corpus:
+    """The utterances of data directories with the speakers of their utt2spk."""
+    owners = [(data.wav[utt], spk) for data in map(DataDir.load, directories) for utt, spk in data.utt2spk.items()]
+    speakers = tuple(sorted({spk for _, spk in owners}))
+    if len(speakers) < 2:
+        raise InputError("has one speaker; an attacker learns to tell speakers apart and needs more", directories[0])
+    number = {spk: index for index, spk in enumerate(speakers)}
+    return Corpus(tuple(wav for wav, _ in owners), tuple(number[spk] for _, spk in owners), speakers)
+
+
+def hold_out(corpus: Corpus, share: float, seed: int) -> tuple[list[int], list[int]]:
+    """Utterances to train on and to validate with: `share` of every speaker's, rounded, but never all of them."""
+    labels = np.array(corpus.labels)
+    validation: list[int] = []
+    for speaker in range(len(corpus.speakers)):
+        own = generator(seed, "validation", corpus.speakers[speaker]).permutation(np.flatnonzero(labels == speaker))
+        validation += own[: min(round(share * len(own)), len(own) - 1)].tolist()
+    return sorted(set(range(len(labels))) - set(validation)), sorted(validation)
+
+
+def start_processes() -> None:
+    """Join the processes that torchrun has started, over NCCL on GPUs and gloo otherwise; alone, do nothing."""
+    ddp_init_group({"distributed_backend": _backend()})
+
+
+def wait_for_all() -> None:
+    """Go on when all processes have come here."""
+    if torch.distributed.is_initialized():
+        torch.distributed.barrier()
+
+
+def train(encoder: NeuralEncoder, profile: Profile, corpus: Corpus, seed: int, work: Path, warm: bool) -> None:
+    """Train the network of `encoder`, going on from the newest checkpoint in `work`; the best epoch wins.
+
+    With `warm` (fine-tuning) the classifier starts from the speakers' mean vectors, as random weights would first
+    pull the network away from what it knows. ``work/epochs.jsonl`` gets a line for every epoch.
+    """
+    torch.manual_seed(derive(seed, "asv"))
+    for name in profile.freeze:
+        if not hasattr(encoder.network, name):
+            parts = ", ".join(part for part, _ in encoder.network.named_children())
+            raise InputError(f"the network has no part '{name}' to freeze; it has {parts}")
+        getattr(encoder.network, name).requires_grad_(False)
+    chosen, held_out = hold_out(corpus, profile.validation_share, seed)
+    batches = _Batches(len(chosen), profile.batch, seed)
+    speech = _Speech(corpus.select(chosen), profile, seed, batches)
+    classifier = Classifier(_dimension(encoder), lin_neurons=_dimension(encoder), out_neurons=len(corpus.speakers))
+    counter = EpochCounter(profile.epochs)
+    scheduler = CyclicLRScheduler(profile.lowest_rate, profile.rate, profile.cycle_epochs * len(batches) / 2)
+    recoverables = {
+        "network": encoder.network,
+        "classifier": classifier,
+        "counter": counter,
+        "scheduler": scheduler,
+    }
+    checkpointer = Checkpointer(work / "checkpoints", recoverables=recoverables)
+    if warm and checkpointer.find_checkpoint() is None:
+        _imprint(classifier, encoder, corpus.select(chosen), profile)
+    brain = _Training(encoder, classifier, profile, seed, checkpointer, scheduler, batches, work / "epochs.jsonl")
+    validation = None
+    if held_out:
+        validation = DataLoader(_Speech(corpus.select(held_out), profile, seed, None), profile.batch)
+    data = DataLoader(speech, batch_sampler=batches, num_workers=profile.workers)
+    brain.fit(counter, data, validation, progressbar=False)
+    checkpointer.recover_if_possible(min_key="error")
+
+
+def read_epochs(path: Path) -> list[dict[str, float]]:
+    """The lines of an epochs.jsonl; [] if there is none yet."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+
+
+def plot_epochs(epochs: Sequence[dict[str, float]], path: Path) -> None:
+    """Losses and errors over the epochs, as a picture."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 2.6), layout="constrained")
+    for axis, quantity in zip(figure.subplots(1, 2), ("loss", "error"), strict=True):
+        for part in ("train", "valid"):
+            points = [(row["epoch"], row[f"{part}_{quantity}"]) for row in epochs if f"{part}_{quantity}" in row]
+            axis.plot([x for x, _ in points], [y for _, y in points], marker="o", ms=3, label=part)
+        axis.set(xlabel="epoch", title=quantity)
+        axis.legend()
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=120, metadata={"Software": None})
+
+
+class _Batches(Sampler[list[int]]):
+    """Batches of an epoch, shuffled anew each time; every process gets its share of each."""
+
+    def __init__(self, utts: int, size: int, seed: int) -> None:
+        self.utts, self.seed, self.epoch = utts, seed, 0
+        self.rank, self.world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+        self.size = min(size, utts)
+        if self.size // self.world < 2:
+            raise InputError(f"{self.size} utterances a batch are too few for {self.world} processes; use fewer")
+
+    def __len__(self) -> int:
+        return self.utts // self.size
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order = generator(self.seed, "batches", self.epoch).permutation(self.utts)
+        share = self.size // self.world
+        for start in range(0, len(self) * self.size, self.size):
+            first = start + self.rank * share
+            yield order[first : first + share].tolist()
+
+
+class _Speech(Dataset[tuple[torch.Tensor, int]]):
+    """Crops of one length: random ones in training, from the middle in validation (`batches` is None)."""
+
+    def __init__(self, corpus: Corpus, profile: Profile, seed: int, batches: _Batches | None) -> None:
+        self.corpus, self.seed, self.batches = corpus, seed, batches
+        self.samples = int(profile.crop_seconds * RATE)
+
+    def __len__(self) -> int:
+        return len(self.corpus.wavs)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        wave = read_audio(self.corpus.wavs[index])
+        if self.batches is None:
+            place = 0.5
+        else:
+            place = generator(self.seed, "crop", self.batches.epoch, self.corpus.wavs[index]).random()
+        return torch.from_numpy(crop(wave, self.samples, place)), self.corpus.labels[index]
+
+
+def crop(wave: np.ndarray, samples: int, place: float) -> np.ndarray:
+    """A piece of `samples` samples, from the beginning (0) to the end (1); a shorter wave is repeated.
+
+    >>> crop(np.arange(5), 3, 1.0).tolist(), crop(np.arange(2), 5, 0.3).tolist()
+    ([2, 3, 4], [0, 1, 0, 1, 0])
+    """
+    if len(wave) < samples:
+        return np.resize(wave, samples)
+    start = round(place * (len(wave) - samples))
+    return wave[start : start + samples]
+
+
+class _Training(Brain):
+    """Classification of speakers with an angular margin; a log line and a checkpoint an epoch."""
+
+    def __init__(
+        self,
+        encoder: NeuralEncoder,
+        classifier: Classifier,
+        profile: Profile,
+        seed: int,
+        checkpointer: Checkpointer,
+        scheduler: CyclicLRScheduler,
+        batches: _Batches,
+        epochs: Path,
+    ) -> None:
+        optimizer = _OPTIMIZERS[profile.optimizer]
+        super().__init__(
+            {"features": encoder.features, "network": encoder.network, "classifier": classifier},
+            lambda parameters: optimizer(
+                [parameter for parameter in parameters if parameter.requires_grad],
+                lr=profile.lowest_rate,  # type: ignore[call-arg]  # every torch optimiser takes both
+                weight_decay=profile.weight_decay,
+            ),
+            run_opts={"device": str(encoder.device), "distributed_backend": _backend()},
+            checkpointer=checkpointer,
+        )
+        self.normalize, self.network = encoder.normalize, encoder.network
+        self.profile, self.seed, self.scheduler, self.batches = profile, seed, scheduler, batches
+        self.epochs_file, self.row = epochs, dict[str, float]()
+        self.loss = LogSoftmaxWrapper(AdditiveAngularMargin(profile.margin, profile.scale))
+        self.augment = [SpeedPerturb(RATE, _SPEEDS), DropFreq(), DropChunk()] if profile.augment else []
+        self.wrong = self.seen = 0
+
+    def _wrap_distributed(self) -> None:
+        """On CPUs without the synchronised batch normalisation, which only GPUs have."""
+        if self.distributed_launch and _backend() == "gloo":
+            for name in ("network", "classifier"):
+                self.modules[name] = DistributedDataParallel(self.modules[name])
+        else:
+            super()._wrap_distributed()
+
+    def compute_forward(self, batch: Sequence[torch.Tensor], stage: Stage) -> torch.Tensor:
+        """Cosines of the utterances with every speaker's weights."""
+        waves = batch[0].to(self.device)
+        for augment in self.augment if stage == Stage.TRAIN else ():
+            waves = augment(waves, torch.ones(len(waves))) if isinstance(augment, DropChunk) else augment(waves)
+        lengths = torch.ones(len(waves), device=self.device)
+        features = self.normalize(self.modules.features(waves), lengths)
+        cosines: torch.Tensor = self.modules.classifier(self.modules.network(features, lengths))
+        return cosines
+
+    def compute_objectives(self, cosines: torch.Tensor, batch: Sequence[torch.Tensor], stage: Stage) -> torch.Tensor:
+        """The margin loss; counts errors on the way."""
+        labels = batch[1].to(self.device).unsqueeze(1)
+        self.wrong += int((cosines.squeeze(1).argmax(dim=1) != labels.squeeze(1)).sum())
+        self.seen += len(labels)
+        loss: torch.Tensor = self.loss(cosines, labels)
+        return loss
+
+    def on_stage_start(self, stage: Stage, epoch: int | None = None) -> None:
+        """Make what is random depend on the epoch only."""
+        self.wrong = self.seen = 0
+        if stage == Stage.TRAIN:
+            torch.manual_seed(derive(self.seed, "epoch", epoch, self.batches.rank))
+            self.batches.epoch = int(epoch or 0)
+            self.started = time.time()
+
+    def on_fit_batch_start(self, batch: Sequence[torch.Tensor], should_step: bool) -> None:
+        """Keep the batch statistics of frozen parts as they are, too."""
+        for name in self.profile.freeze:
+            getattr(self.network, name).eval()
+
+    def on_fit_batch_end(self, batch: object, outputs: object, loss: object, should_step: bool) -> None:
+        """The learning rate changes from batch to batch."""
+        self.scheduler.on_batch_end(self.optimizer)
+
+    def on_stage_end(self, stage: Stage, stage_loss: float, epoch: int | None = None) -> None:
+        """Note the numbers; the epoch ends with validation, if there is one."""
+        name = "train" if stage == Stage.TRAIN else "valid"
+        self.row |= {f"{name}_loss": float(stage_loss), f"{name}_error": self.wrong / max(1, self.seen)}
+        if name == "valid" or not self.profile.validation_share:
+            self._end_epoch(int(epoch or 0), self.row[f"{name}_loss"])
+            self.row = {}
+
+    def _end_epoch(self, epoch: int, loss: float) -> None:
+        seconds = time.time() - self.started
+        row = {"epoch": epoch, **self.row, "rate": self.optimizer.param_groups[0]["lr"], "seconds": seconds}
+        if not math.isfinite(loss):
+            raise InputError(f"the loss of epoch {epoch} is {loss}; try a smaller 'rate' in the training profile")
+        if if_main_process():
+            rows = [old for old in read_epochs(self.epochs_file) if old["epoch"] < epoch]
+            write_text(self.epochs_file, "".join(json.dumps(line) + "\n" for line in [*rows, row]))
+            numbers = ", ".join(f"{name} {value:.3f}" for name, value in self.row.items())
+            log.info("epoch %d of %d: %s, %.0f s", epoch, self.profile.epochs, numbers, seconds)
+            print(f"progress: {epoch}/{self.profile.epochs}", flush=True)
+        self.checkpointer.save_and_keep_only(meta={"error": loss, "epoch": epoch}, min_keys=["error"])
+
+
+@torch.inference_mode()
+def _imprint(classifier: Classifier, encoder: NeuralEncoder, corpus: Corpus, profile: Profile) -> None:
+    """Set the weights of every speaker to the mean direction of a few utterances."""
+    labels = np.array(corpus.labels)
+    for speaker in range(len(corpus.speakers)):
+        own = np.flatnonzero(labels == speaker)[:_UTTS_PER_CENTRE]
+        waves = [crop(read_audio(corpus.wavs[i]), int(profile.crop_seconds * RATE), 0.5) for i in own]
+        vectors = encoder.forward(torch.from_numpy(np.stack(waves))).squeeze(1)
+        centre = torch.nn.functional.normalize(vectors).mean(dim=0)
+        classifier.weight[speaker] = torch.nn.functional.normalize(centre, dim=0).cpu()
+
+
+@torch.inference_mode()
+def _dimension(encoder: NeuralEncoder) -> int:
+    return int(encoder.forward(torch.zeros(1, RATE)).shape[-1])
+
+
+def _backend() -> str:
+    return "nccl" if torch.cuda.is_available() else "gloo"

@@ -1,0 +1,31 @@
+"""Weights of networks in and out of files, without running what is in them."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import torch
+
+from vpeval.errors import InputError
+from vpeval.files import atomic_path
+
+
+def load_weights(network: torch.nn.Module, path: Path) -> None:
+    """Fill a network; anything but tensors that fit it is an InputError, and no code in the file is ever run."""
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        network.load_state_dict(state)
+    except FileNotFoundError:
+        raise InputError("no such file of weights; put it there, or train the encoder", path) from None
+    except pickle.UnpicklingError:
+        raise InputError("holds more than weights and was not loaded; use a file of tensors only", path) from None
+    except (RuntimeError, EOFError, AttributeError, TypeError, KeyError) as error:
+        reason = str(error).strip().splitlines()[-1].strip() if str(error) else type(error).__name__
+        raise InputError(f"does not fit the network of its configuration ({reason})", path) from None
+
+
+def save_weights(network: torch.nn.Module, path: Path) -> None:
+    """Write the weights of a network, atomically."""
+    with atomic_path(path) as temporary:
+        torch.save({name: tensor.cpu() for name, tensor in network.state_dict().items()}, temporary)

@@ -1,0 +1,42 @@
+"""Means over utterances, with an interval over speakers: for measures that every utterance has by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from vpeval.metrics.bootstrap import Interval, multiplicities, percentile_interval
+from vpeval.seeds import generator
+
+
+@dataclass(frozen=True)
+class UtteranceMean:
+    """Mean and standard deviation (of the population) over utterances; `interval` needs more than one speaker."""
+
+    mean: float
+    std: float
+    interval: Interval | None
+    utts: int
+    speakers: int
+
+
+def utterance_mean(
+    values: Mapping[str, float], utt2spk: Mapping[str, str], resamples: int = 1000, seed: int = 0, label: str = "mean"
+) -> UtteranceMean:
+    """Summarise values by utterance; `resamples` = 0 leaves the interval out.
+
+    >>> utterance_mean({"a-1": 1.0, "a-2": 3.0, "b-1": 2.0}, {"a-1": "a", "a-2": "a", "b-1": "b"}).interval
+    Interval(lower=2.0, upper=2.0)
+    """
+    if not values:
+        raise ValueError("no utterances to summarise")
+    column = np.array(list(values.values()), float)
+    names, index = np.unique([utt2spk[utt] for utt in values], return_inverse=True)
+    interval = None
+    if resamples and len(names) > 1:
+        totals, counts = np.bincount(index, column), np.bincount(index)
+        drawn = multiplicities(len(names), resamples, generator(seed, label))
+        interval = percentile_interval((drawn * totals).sum(axis=1) / (drawn * counts).sum(axis=1))
+    return UtteranceMean(float(column.mean()), float(column.std()), interval, len(column), len(names))

@@ -10,7 +10,10 @@ from vpeval.report.page import Context, build
 sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright: install requirements-test.txt")
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium installed: apt-get install chromium")
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium installed: apt-get install chromium"),
+]
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",

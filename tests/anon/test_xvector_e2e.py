@@ -12,7 +12,7 @@ from vpeval.data.directory import DataDir
 from vpeval.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEAKERS = {"train": ("f005", "m033"), "pool": ("f001", "f003", "m043", "m045"), "trial": ("f002", "m031")}
+SPEAKERS = {"train": ("f005",), "pool": ("f001", "f003", "m043", "m045"), "trial": ("f002", "m031")}
 TINY_SSL: dict[str, Any] = {
     "extractor_mode": "group_norm",
     "extractor_conv_layer_config": [[8, 10, 5], [8, 8, 8], [8, 8, 8]],
@@ -35,10 +35,10 @@ TINY_SSL: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two utterances of each speaker, in directories called train, pool and trial."""
+    """Two utterances of each speaker, one of those in the pool, in directories called train, pool and trial."""
     room = tmp_path_factory.mktemp("b1")
     for name, speakers in SPEAKERS.items():
-        utt2spk = {f"{spk}-{number}": spk for spk in speakers for number in ("006", "011")}
+        utt2spk = {f"{spk}-{number}": spk for spk in speakers for number in ("006", "011")[: 1 + (name != "pool")]}
         wav = {utt: str(ROOT / f"egs/mini/corpus/audio/{spk}/{utt}.opus") for utt, spk in utt2spk.items()}
         tables = {"wav.scp": wav, "utt2seed": {utt: str(ord(utt[0]) + int(utt[1:4])) for utt in wav}}
         DataDir(room / name, utt2spk, tables, {"spk2gender": {spk: spk[0] for spk in speakers}}).write(room / name)

@@ -181,7 +181,7 @@ class _Game:
         _, feats_real = self.discriminator(real)
         losses = self.generator_loss(None, fake, real, scores_fake, feats_fake, feats_real)
         self._step(self.generator_steps, losses["G_loss"])
-        return float(losses["G_l1_spec_loss"])
+        return float(losses["G_l1_spec_loss"].detach())
 
     @staticmethod
     def _step(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:

@@ -14,6 +14,7 @@ anon_options=             # options for the hook, as one word
 anon_level=spk            # spk: one pseudo-speaker per speaker; utt: one per utterance
 system=                   # name of the results; default: from the hook
 attackers=                # attackers, conf/asv/<name>.yaml, the main one first; default: those of the recipe
+allow_scratch=false       # true: without the pretrained encoder, train a small one on the recipe's training data
 asr=whisper_base          # recogniser, conf/asr/<name>.yaml
 train_asr=false           # true: recognisers trained on original and on anonymised speech as well
 quality=false             # true: DNSMOS and STOI as well
@@ -38,6 +39,7 @@ What is up to date is skipped.
   --anon-level spk|utt          pseudo-speaker per speaker or per utterance ($anon_level)
   --system NAME                 name for the results (from the hook)
   --attackers 'LIST'            configurations in conf/asv, the main one first (those of the recipe)
+  --allow-scratch true|false    where the pretrained encoder cannot be had, train a small one ($allow_scratch)
   --asr NAME                    configuration in conf/asr ($asr)
   --train-asr true|false        train recognisers on original and on anonymised speech as well ($train_asr)
   --quality true|false          DNSMOS and STOI as well ($quality)
@@ -73,6 +75,10 @@ done
 [[ $anon_level =~ ^(spk|utt)$ ]] || { echo "$0: --anon-level $anon_level: expected spk or utt" >&2; exit 1; }
 . ./path.sh
 . ./cmd.sh
+if [ "$allow_scratch" = true ] && ! utils/get_model.py "$(sed -n 's/^model: *\([^ ]*\).*/\1/p' "conf/asv/$asv.yaml")"; then
+  echo "$0: attackers are trained from scratch instead; they are weaker, and privacy looks better than it is" >&2
+  attackers="small_original small_scratch" asv=small_original
+fi
 hook_and_name=$(utils/find_hook.py "$anonymizer")
 hook=${hook_and_name% *}
 system=${system:-${hook_and_name##* }}
@@ -106,7 +112,8 @@ fi
 
 if stage_is 1 "evaluation models"; then
   mapfile -t models < <(sed -n 's/^model: *\([^ ]*\).*/\1/p' "conf/asv/$asv.yaml" "conf/asr/$asr.yaml")
-  utils/get_model.py "${models[@]}"
+  utils/get_model.py "${models[@]}" || {
+    echo "$0: with --allow-scratch true a small speaker encoder is trained instead of the missing one" >&2; exit 1; }
 fi
 
 if stage_is 2 "prepare $system"; then

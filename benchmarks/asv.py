@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time the extraction of embeddings against a bare forward loop, and two processes against one; ratios of one run.
 
-Usage: PYTHONPATH=. python3 benchmarks/asv.py [<data-dir>]
+Usage: OMP_NUM_THREADS=1 PYTHONPATH=. python3 benchmarks/asv.py [<data-dir>]
 
 Needs the pretrained ECAPA-TDNN (utils/get_model.py ecapa_voxceleb) and stage 0 of run.sh (data/mini_pool).
 """

@@ -54,7 +54,8 @@ case $mode in
     embeddings=${embeddings:-$(dirname "$out")/../embeddings/$start}
     steps/extract_embeddings.py --cmd "$cmd" --nj "$nj" "conf/asv/$start.yaml" "$embeddings" "${sets[@]}"
     for set in "${sets[@]}"; do options+=("$embeddings/$(basename "$set")"); done
-    steps/train_asv.py "${options[@]}"
+    # Matrices this small are slower on several threads, on a shared machine many times.
+    OMP_NUM_THREADS=$num_threads OPENBLAS_NUM_THREADS=$num_threads steps/train_asv.py "${options[@]}"
     ;;
   scratch | finetune)
     launch=(steps/train_asv.py --num-threads "$num_threads")

@@ -158,7 +158,7 @@ def ladder(records: Sequence[Record]) -> list[Finding]:
                 f"{_interval(low)}; {summary}): it overestimates privacy; train it better or report the weaker one."
             )
         else:
-            sentence = f"The {names[0]} is, within the interval, as strong as the {names[1]} or stronger ({summary})."
+            sentence = f"The {names[0]} does not do worse than the {names[1]} beyond the interval ({summary})."
         findings.append(Finding("b", bool(worse), sentence, numbers))
     return findings
 

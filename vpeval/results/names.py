@@ -18,6 +18,7 @@ ASR_EVAL, ASR_EVAL_ANON = "ASR_eval", "ASR_eval_anon"
 BOOKKEEPING = (
     *("source", "written", "per_speaker", "curves", "matrices", "ranks"),
     *("interval", "resamples", "redrawn", "seed", "bengio_mariethoz", "p_value", "tag", "std"),
+    *("versus", "tuned_on"),
     *("chance", "paper_chance", "floor", "floor_95", "folds", "attack_model", "attack_model_legal"),
 )
 """Parameters of a record that say where a number and its interval come from and what to hold beside it, not which

@@ -72,6 +72,9 @@ done
 [[ $seed =~ ^[0-9]+$ ]] || { echo "$0: --seed $seed: expected a whole number" >&2; exit 1; }
 [[ $edition =~ ^(2020|2022|2024|2026)$ ]] || { echo "$0: --edition $edition: expected 2020, 2022, 2024 or 2026" >&2; exit 1; }
 ((edition <= 2022)) && result_file=results.txt || result_file=result_for_rank
+# Since 2022 the challenges rank by the attacker trained on anonymised speech: the last of the list.
+ranked=("--attacker" "$asv")
+((edition == 2020)) || ranked=("--attacker" "${attackers##* }" "--asv-eval" "$asv")
 [[ $anon_level =~ ^(spk|utt)$ ]] || { echo "$0: --anon-level $anon_level: expected spk or utt" >&2; exit 1; }
 . ./path.sh
 . ./cmd.sh
@@ -197,7 +200,7 @@ fi
 if stage_is 11 "results"; then
   need 6 "$run/original" "$run/$system"
   local/collect_results.py "$run/$system/results.jsonl" "$run/original" "$run/$system"
-  local/write_results.py --edition "$edition" --system "$system" --attacker "$asv" \
+  local/write_results.py --edition "$edition" --system "$system" "${ranked[@]}" \
     "$run/$system/results.jsonl" "$run/$system/$result_file"
   local/results_to_latex.py --out-dir "$run/$system/latex" "$run/$system/results.jsonl"
   logs=()
@@ -217,7 +220,7 @@ fi
 if stage_is 12 "submission package, edition $edition"; then
   need 3 "${anonymised[@]}"
   need 11 "$run/$system/results.jsonl"
-  local/make_submission.py --edition "$edition" --attacker "$asv" --seed "$seed" --note anon_level="$anon_level" \
+  local/make_submission.py --edition "$edition" "${ranked[@]}" --seed "$seed" --note anon_level="$anon_level" \
     "$run/$system" "$run/$system/submission.tar.gz" "${original[@]}"
   local/check_submission.py "$run/$system/submission.tar.gz" "${original[@]}"
 fi

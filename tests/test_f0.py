@@ -73,6 +73,7 @@ def test_frames_come_every_ten_milliseconds():
     assert len(track_f0(np.zeros(0, np.float32))) == 0
 
 
+@pytest.mark.e2e
 def test_pyin_hears_the_same_in_a_voice_with_pauses():
     librosa = pytest.importorskip("librosa")
     f0 = 180 + 50 * np.sin(2 * np.pi * 1.5 * SECONDS)

@@ -21,6 +21,7 @@ def printed_hook(language: str) -> str:
     return found[1]
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(("language", "most_lines"), [("python", 15), ("bash", 6)])
 def test_the_printed_hook_is_short_and_keeps_the_contract(
     language: str, most_lines: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

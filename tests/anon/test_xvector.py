@@ -87,6 +87,7 @@ def test_a_smooth_envelope_survives_the_mel_bands() -> None:
     np.testing.assert_allclose(back.noise[:, 0], [0.3, 1, 0.3, 0.3, 1, 0.3], atol=1e-6)
 
 
+@pytest.mark.e2e
 def test_the_acoustic_model_learns_content_and_speaker_and_comes_back_from_its_file(tmp_path: Path) -> None:
     learnt = cpu.CpuBackend(SIZE, cpu.Training(steps=60, batch=8, frames=16, rate=0.02)).train(examples())
     content = np.zeros((30, 6), np.float32)

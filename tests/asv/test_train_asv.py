@@ -90,6 +90,7 @@ def test_fine_tuning_without_weights_is_refused(small, buzzers, profile, tmp_pat
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.e2e
 def test_a_back_end_is_estimated_on_embeddings_and_scores_trials(tmp_path):
     rng = np.random.default_rng(0)
     centres = rng.standard_normal((5, 6))

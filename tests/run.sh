@@ -38,5 +38,6 @@ fi
 if part e2e; then
   mapfile -t models < <(python3 -c 'from vpeval.models import read_models; print(*read_models(), sep="\n")')
   utils/get_model.py "${models[@]}" >/dev/null
-  python3 -m pytest -m e2e tests
+  # One worker per file: the tests of a file share what they made.
+  python3 -m pytest -n 2 --dist loadfile -m e2e tests
 fi

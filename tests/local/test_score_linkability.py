@@ -43,6 +43,7 @@ def test_the_record_is_the_mean_of_the_per_speaker_file(corpus):
     assert records(corpus / "link.jsonl")[0]["value"] == pytest.approx(sum(values) / 18)
 
 
+@pytest.mark.e2e
 def test_two_runs_with_the_same_seed_are_equal_to_the_byte(corpus):
     for name in ("a", "b"):
         run(

@@ -38,6 +38,7 @@ def test_both_estimators_have_four_records_with_floor_and_interval(corpus):
     assert by_name["srd_max", "empirical"]["params"]["floor"] > 0
 
 
+@pytest.mark.e2e
 def test_two_runs_with_the_same_seed_are_equal_to_the_byte(corpus):
     for name in ("a", "b"):
         run(

@@ -108,6 +108,7 @@ def test_what_is_published_has_the_same_ids_and_tables_and_only_new_audio(place:
     assert len(place.done) == 6
 
 
+@pytest.mark.e2e
 def test_nothing_depends_on_the_number_of_jobs_and_the_hook_sees_the_whole_set(place: Place) -> None:
     place.hook("assert len((whole / 'utt2seed').read_text().splitlines()) == 6 >= len(paths)")
     assert place.run("--nj", "3").returncode == 0

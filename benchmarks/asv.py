@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Time the extraction of embeddings against a bare forward loop, and two processes against one; ratios of one run.
 
-Usage: OMP_NUM_THREADS=1 PYTHONPATH=. python3 benchmarks/asv.py [<data-dir>]
+Usage: OMP_NUM_THREADS=1 PYTHONPATH=. python3 benchmarks/asv.py [<data-dir> ...]
 
-Needs the pretrained ECAPA-TDNN (utils/get_model.py ecapa_voxceleb) and stage 0 of run.sh (data/mini_pool).
+Needs the pretrained ECAPA-TDNN (utils/get_model.py ecapa_voxceleb) and stage 0 of run.sh (data/mini_train and data/mini_pool).
 """
 
 import multiprocessing
@@ -26,7 +26,8 @@ CONF = ROOT / "conf/asv/ecapa.yaml"
 
 
 def main() -> None:
-    data = DataDir.load(sys.argv[1] if len(sys.argv) > 1 else "data/mini_pool")
+    sets = [DataDir.load(name) for name in sys.argv[1:] or ("data/mini_train", "data/mini_pool")]
+    data = sets[-1]
     waves = [read_audio(wav) for wav in list(data.wav.values())[:70]]
     seconds = sum(map(len, waves)) / RATE
 
@@ -41,9 +42,9 @@ def main() -> None:
     alone, together = bare_loops(data, 1), bare_loops(data, 2)
     print(f"two bare loops at once    {alone / together:5.2f} times as fast as one: what this machine has to give now")
 
-    start_up = extract(data.subset(data.utts[:2]), 1)
-    one, two = extract(data, 1), extract(data, 2)
-    print(f"steps/extract_embeddings.py ({start_up:.1f} s to start)")
+    start_up = extract([data.subset(data.utts[:1])], 1)
+    one, two = extract(sets, 1), extract(sets, 2)
+    print(f"steps/extract_embeddings.py, {sum(len(d.utts) for d in sets)} utterances ({start_up:.1f} s to start)")
     print(f"  one process            {one:6.1f} s")
     print(f"  two processes          {two:6.1f} s, {one / two:.2f} times as fast (wanted 1.7)")
 
@@ -102,12 +103,14 @@ def bare_loop(wavs: list[str], ready) -> None:
         forward(encoder, wave)
 
 
-def extract(data: DataDir, nj: int) -> float:
+def extract(sets: list[DataDir], nj: int) -> float:
     """Seconds of a whole extraction."""
     with tempfile.TemporaryDirectory() as work:
-        absolute = {utt: str(Path(wav).resolve()) for utt, wav in data.wav.items()}
-        data.with_table("wav.scp", absolute).write(f"{work}/data")
-        command = [ROOT / "steps/extract_embeddings.py", "--nj", str(nj), CONF, f"{work}/out", f"{work}/data"]
+        inputs = [Path(work, str(number)) for number in range(len(sets))]
+        for data, path in zip(sets, inputs, strict=True):
+            absolute = {utt: str(Path(wav).resolve()) for utt, wav in data.wav.items()}
+            data.with_table("wav.scp", absolute).write(path)
+        command = [ROOT / "steps/extract_embeddings.py", "--nj", str(nj), CONF, f"{work}/out", *inputs]
         start = time.perf_counter()
         subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         return time.perf_counter() - start

@@ -46,11 +46,10 @@ def main() -> None:
         print(f"{args.out} is up to date, skipped")
         return
     # Importing torch takes seconds, and a skipped training should not.
-    import torch
-
+    from vpeval import compute
     from vpeval.asr.training import Settings, read_utterances, train
 
-    torch.set_num_threads(args.num_threads)
+    compute.set_up(args.num_threads)
     work = args.out.with_name(f".{args.out.name}.work")
     if not (work / "fingerprint").is_file() or (work / "fingerprint").read_text() != made_from:
         shutil.rmtree(work, ignore_errors=True)

@@ -83,14 +83,14 @@ def train_encoder(args: argparse.Namespace, work: Path, made_from: str) -> None:
     """Train a network; importing torch takes seconds, and a skipped training should not."""
     import torch
 
+    from vpeval import compute
     from vpeval.asv import training
     from vpeval.asv.encoders import has_weights, make_encoder
 
     if args.mode == "finetune" and not has_weights(args.conf):
         raise InputError("has no weights to start from; use --mode scratch, or another --start", args.conf)
     training.start_processes()
-    torch.set_num_threads(args.num_threads)
-    torch.use_deterministic_algorithms(not torch.cuda.is_available())
+    compute.set_up(args.num_threads)
     if is_first_process() and not is_begun(work, made_from):
         shutil.rmtree(work, ignore_errors=True)
         write_text(work / "fingerprint", made_from)

@@ -15,6 +15,7 @@ from speechbrain.inference.classifiers import EncoderClassifier
 from speechbrain.inference.interfaces import foreign_class
 from speechbrain.utils.fetching import FetchConfig, LocalStrategy
 
+from vpeval import compute
 from vpeval.errors import InputError
 
 _OWN_INTERFACE = "custom_interface.py"
@@ -29,11 +30,11 @@ class EmotionClassifier:
     def __init__(self, directory: Path, interface: str) -> None:
         if not (directory / "hyperparams.yaml").is_file():
             raise InputError("no hyperparams.yaml; put the files of a SpeechBrain classifier there", directory)
-        torch.set_num_threads(1)
+        compute.set_up()
         options = {
             "local_strategy": LocalStrategy.COPY,
             "fetch_config": FetchConfig(allow_network=False),
-            "run_opts": {"device": "cuda" if torch.cuda.is_available() else "cpu"},
+            "run_opts": {"device": str(compute.device())},
         }
         with tempfile.TemporaryDirectory() as copies:
             options |= {"source": str(directory), "savedir": copies}

@@ -20,6 +20,7 @@ from speechbrain.utils.checkpoints import Checkpointer
 from speechbrain.utils.epoch_loop import EpochCounter
 from speechbrain.utils.fetching import FetchConfig, LocalStrategy
 
+from vpeval import compute
 from vpeval.asr.ctc import BeamSearch
 from vpeval.asr.nbest import Hypothesis
 from vpeval.config import read_config
@@ -60,7 +61,7 @@ class SpeechBrainCTC:
             lmwt=float,
             wip=float,
         )
-        torch.set_num_threads(1)
+        compute.set_up()
         self.encoder = _load(config, settings["source"], settings["network"])
         self.nbest_size = settings["nbest"]
         self.search = BeamSearch(
@@ -98,14 +99,13 @@ def _load(config: Path, source: str, network: bool) -> EncoderASR:
             "(or set 'network: true' to fetch a hub id)",
             config,
         )
-    device = "cuda" if torch.cuda.is_available() else "cpu"
     with tempfile.TemporaryDirectory() as copies:
         return EncoderASR.from_hparams(
             source=source if network else str(directory),
             savedir=copies,
             local_strategy=LocalStrategy.COPY,
             fetch_config=FetchConfig(allow_network=network),
-            run_opts={"device": device},
+            run_opts={"device": str(compute.device())},
         )
 
 

@@ -18,6 +18,7 @@ import torch
 from scipy.signal import resample_poly
 from torch.utils.data import DataLoader, Dataset, Sampler
 
+from vpeval import compute
 from vpeval.asr.network import ConvCTC
 from vpeval.asr.speechbrain import (
     Brain,
@@ -92,7 +93,6 @@ def read_utterances(directories: Sequence[Path]) -> list[Utterance]:
 
 def train(settings: Settings, utterances: Sequence[Utterance], seed: int, checkpoints: Path, out: Path) -> None:
     """Train, going on from the newest of `checkpoints`, and write the finished recogniser into directory `out`."""
-    torch.use_deterministic_algorithms(True)
     torch.manual_seed(derive(seed, "asr"))
     letters = make_letters(utterances)
     network = ConvCTC(len(letters), *(getattr(settings, name) for name in _SHAPE))
@@ -193,7 +193,7 @@ class _Training(Brain):
         super().__init__(
             {"network": network},
             lambda parameters: torch.optim.AdamW(parameters, settings.rate, weight_decay=1e-3),
-            run_opts={"device": "cuda" if torch.cuda.is_available() else "cpu", "max_grad_norm": _LONGEST_NORM},
+            run_opts={"device": str(compute.device()), "max_grad_norm": _LONGEST_NORM},
             checkpointer=checkpointer,
         )
         self.settings, self.seed, self.batches = settings, seed, batches

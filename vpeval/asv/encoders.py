@@ -15,7 +15,7 @@ import numpy as np
 import torch
 import yaml
 
-from vpeval import models
+from vpeval import compute, models
 from vpeval.asv.directory import read_modules
 from vpeval.asv.speechbrain import ECAPA_TDNN, Fbank, InputNormalization, Xvector
 from vpeval.asv.weights import load_weights, save_weights
@@ -37,7 +37,7 @@ class NeuralEncoder:
     """Filterbanks, their normalisation, and a network with statistics pooling."""
 
     def __init__(self, features: torch.nn.Module, normalize: torch.nn.Module, network: torch.nn.Module) -> None:
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = compute.device()
         self.features = features.to(self.device).eval()
         self.normalize = normalize.to(self.device).eval()
         self.network = network.to(self.device).eval()
@@ -138,8 +138,7 @@ _ENCODERS: dict[str, Callable[[Path], NeuralEncoder]] = {
 
 def load_encoder(config: Path) -> Encoder:
     """The encoder that a yaml of conf/asv/ describes; computes on one thread, as jobs run side by side."""
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
+    compute.set_up()
     if not has_weights(config):
         raise InputError("has no weights (model: none); train it with steps/train_asv.sh --mode scratch", config)
     return make_encoder(config)

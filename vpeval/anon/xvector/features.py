@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vpeval import models
+from vpeval import compute, models
 from vpeval.errors import InputError
 from vpeval.features import track_f0
 
@@ -103,7 +103,7 @@ class SslContent:
 
         if not Path(weights).is_file():
             raise InputError("no such file; put the state dict of the SSL model there (docs/hooks.md)", weights)
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = compute.device()
         self.network = torchaudio.models.wav2vec2_model(**architecture).to(self.device).eval()
         self.network.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True))
         self.layer = layer

@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vpeval import compute
 from vpeval.anon.xvector.features import FRAME, Example, Matrix, frame_count, pitch_features
 from vpeval.audio import RATE
 from vpeval.errors import InputError
@@ -90,7 +91,7 @@ class FullSynthesizer:
     """A trained generator."""
 
     def __init__(self, generator: Generator) -> None:
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = compute.device()
         self.generator = generator.to(self.device).eval()
 
     @torch.inference_mode()
@@ -131,7 +132,7 @@ class FullBackend:
 
     def train(self, examples: Sequence[Example]) -> FullSynthesizer:
         """Train generator and discriminators in turns."""
-        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        device = compute.device()
         torch.manual_seed(self.training.seed)
         rng = np.random.default_rng(self.training.seed)
         generator = Generator(self.size).to(device)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
+from vpeval import compute
 from vpeval.anon.xvector import cpu, full, pool
 from vpeval.anon.xvector.features import (
     Backend,
@@ -128,7 +128,7 @@ def prepare(profile: Profile, train: Sequence[Path], pools: Sequence[Path], out:
     pool_of(sets[len(train) :], room).save(out / _POOL)
     _save_plda(sets, room, out / _PLDA)
     examples = [example for data in sets for example in _examples(data, room)]
-    torch.set_num_threads(nj)
+    compute.set_up(nj)
     profile.backend.train(examples).save(out / _WEIGHTS)
     write_stamp(out / STAMP, wanted, outputs)
     shutil.rmtree(room)

@@ -72,9 +72,6 @@ done
 [[ $seed =~ ^[0-9]+$ ]] || { echo "$0: --seed $seed: expected a whole number" >&2; exit 1; }
 [[ $edition =~ ^(2020|2022|2024|2026)$ ]] || { echo "$0: --edition $edition: expected 2020, 2022, 2024 or 2026" >&2; exit 1; }
 ((edition <= 2022)) && result_file=results.txt || result_file=result_for_rank
-# Since 2022 the challenges rank by the attacker trained on anonymised speech: the last of the list.
-ranked=("--attacker" "$asv")
-((edition == 2020)) || ranked=("--attacker" "${attackers##* }" "--asv-eval" "$asv")
 [[ $anon_level =~ ^(spk|utt)$ ]] || { echo "$0: --anon-level $anon_level: expected spk or utt" >&2; exit 1; }
 . ./path.sh
 . ./cmd.sh
@@ -82,6 +79,9 @@ if [ "$allow_scratch" = true ] && ! utils/get_model.py "$(sed -n 's/^model: *\([
   echo "$0: attackers are trained from scratch instead; they are weaker, and privacy looks better than it is" >&2
   attackers="small_original small_scratch" asv=small_original
 fi
+# Since 2022 the challenges rank by the attacker trained on anonymised speech: the last of the list.
+ranked=("--attacker" "$asv")
+((edition == 2020)) || ranked=("--attacker" "${attackers##* }" "--asv-eval" "$asv")
 hook_and_name=$(utils/find_hook.py "$anonymizer")
 hook=${hook_and_name% *}
 system=${system:-${hook_and_name##* }}
@@ -168,16 +168,19 @@ fi
 
 if stage_is 8 "legal metrics: linkability, singling out"; then
   need 5 "${vectors[@]}"
-  for condition in oo oa aa; do
-    [ $condition = oo ] && name=original || name=$system
-    local/score_legal.sh --metrics "linkability singling_out" --seed "$seed" "$conf" "$asv" "$name" $condition
+  for attacker in $attackers; do
+    for condition in oo oa aa; do
+      [ $condition = oo ] && name=original || name=$system
+      local/score_legal.sh --main "$asv" --metrics "linkability singling_out" --seed "$seed" \
+        "$conf" "$attacker" "$name" $condition
+    done
   done
 fi
 
 if stage_is 9 "similarity rank disclosure"; then
   need 5 "${vectors[@]}"
-  local/score_legal.sh --metrics srd --seed "$seed" "$conf" "$asv" original oo
-  local/score_legal.sh --metrics srd --seed "$seed" "$conf" "$asv" "$system" aa
+  local/score_legal.sh --main "$asv" --metrics srd --seed "$seed" "$conf" "$asv" original oo
+  local/score_legal.sh --main "$asv" --metrics srd --seed "$seed" "$conf" "$asv" "$system" aa
 fi
 
 if stage_is 10 "utility: word error rate ($asr), pitch correlation"; then

@@ -3,7 +3,8 @@
 
 Usage: OMP_NUM_THREADS=1 PYTHONPATH=. python3 benchmarks/asv.py [<data-dir> ...]
 
-Needs the pretrained ECAPA-TDNN (utils/get_model.py ecapa_voxceleb) and stage 0 of run.sh (data/mini_train and data/mini_pool).
+Needs the pretrained ECAPA-TDNN (utils/get_model.py ecapa_voxceleb) and stage 0 of run.sh (data/mini_train,
+data/mini_pool).
 """
 
 import multiprocessing

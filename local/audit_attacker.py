@@ -34,9 +34,13 @@ def main() -> None:
     ]
     similar = {name: compare(args.embeddings, name, args.system) for name in find_sets(args.embeddings, args.system)}
     checks = {name: audit.read_identical(args.data / f"{name}_{args.system}" / "checks.json") for name in similar}
-    findings = [*audit.control(records), *audit.ladder(records)]
-    findings += [audit.enrolment(name, found) for name, found in similar.items() if "_enrolls" in name]
-    findings += audit.levels(similar)
+    control = audit.control(records)
+    findings = [*control, *audit.ladder(records)]
+    if any(finding.flagged and finding.numbers["attacker"] == args.embeddings.name for finding in control):
+        findings += audit.untold(args.embeddings.name)
+    else:
+        findings += [audit.enrolment(name, found) for name, found in similar.items() if "_enrolls" in name]
+        findings += audit.levels(similar)
     total = sum(count for _, count in checks.values())
     findings.append(audit.pass_through({name: listed for name, (listed, _) in checks.items()}, similar, total))
     for finding in findings:

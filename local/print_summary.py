@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Print the results of one or several runs as tables of at most 100 columns, systems side by side.
+"""Print the results of one or several runs as tables of at most 120 columns, systems side by side.
 
 Usage: local/print_summary.py [<name>=]<results> ...
  e.g.: local/print_summary.py exp/mini/runs/mcadams/results.jsonl b2=RESULTS_mcadams

@@ -23,41 +23,21 @@ ASV_<attacker>-<enrolls>-<trials>/.
 . ./path.sh
 . utils/parse_options.sh
 . utils/stamp.sh
+. local/set_attack.sh
 [ $# = 4 ] || { echo "$help_message" >&2; exit 1; }
 conf=$1 attacker=$2 system=$3 condition=$4
 # shellcheck disable=SC1090
 . "$conf"
 
-case $condition in
-  oo) enroll_suffix='' trial_suffix='' ;;
-  oa) enroll_suffix='' trial_suffix=_$system ;;
-  aa) enroll_suffix=_$system trial_suffix=_$system ;;
-  *) echo "$0: condition '$condition' is none of oo, oa, aa" >&2; exit 1 ;;
-esac
-line=$(local/describe_attacker.py "conf/asv/$attacker.yaml" "$system")
-read -r mode _ _ _ model embeddings conditions <<<"$line"
-[[ " $conditions " == *" $condition "* ]] || exit 0
-line=$(local/describe_attacker.py --attack "$condition" "conf/asv/$attacker.yaml" "$system")
-read -r vpc_name legal_name <<<"$line"
-
-if [ -z "$main" ]; then main=${attackers:-$attacker} main=${main%% *}; fi
-prefix=ASV
-[ "$attacker" = "$main" ] || prefix=ASV_$attacker
 pairs=${asv_pairs:?} recipe=${recipe:?}
-vectors=exp/$recipe/embeddings/$embeddings
-scoring=cosine backend=() scorer=()
-if [ "$mode" = backend ]; then
-  scoring=plda
-  backend=(--backend "exp/$recipe/asv/$model/backend.npz")
-  scorer=(--input "exp/$recipe/asv/$model/backend.npz" --input vpeval/asv/backend.py --input vpeval/asv/plda.py)
-fi
+set_attack "$attacker" "$system" "$condition" || exit 0
 calibration=none dev=()
 [ "$calibrate" = false ] || calibration=dev
 
 # set_names mini_dev_enrolls:mini_dev_trials_f: sets enrolls, trials and the directory of the results
 set_names() {
   enrolls=${1%:*}$enroll_suffix trials=${1#*:}
-  dir=exp/$recipe/runs/$system/$prefix-$enrolls-$trials$trial_suffix
+  dir=exp/$recipe/runs/$system/ASV$suffix-$enrolls-$trials$trial_suffix
 }
 
 score() {
@@ -80,7 +60,7 @@ for pair in $pairs; do
     --option "seed=$seed bootstrap=$bootstrap attacker=$attacker system=$system calibration=$calibration"
     --option "attack=$vpc_name,$legal_name" --option "sets=$pairs"
     --input "$vectors/$enrolls" --input "$vectors/$trials$trial_suffix" --input "data/$trials/trials"
-    --input vpeval/metrics --input vpeval/asv/scoring.py "${scorer[@]}"
+    --input vpeval/metrics --input vpeval/asv/scoring.py "${backend_stamp[@]}"
     --output "$dir/scores" --output "$dir/records.jsonl")
   if up_to_date "${stamp[@]}"; then
     echo "$dir is up to date, skipped"

@@ -10,29 +10,33 @@ exp/asv/link.speakers.tsv), which local/compare_speakers.py reads.
 """
 
 from vpeval import script
+from vpeval.comparison import read_comparison
 from vpeval.embeddings import read_embeddings
 from vpeval.legal import score_linkability
-from vpeval.records import parse_tags
+from vpeval.records import parse_params, parse_tags
 from vpeval.sizes import parse_sizes
 
 
 def main() -> None:
     """Read two embedding directories, write records and per-speaker values."""
-    parser = script.scorer_parser(__doc__)
+    parser = script.attack_parser(__doc__)
     parser.add_argument("--n-enroll", metavar="LIST", help="numbers N' of enrolment speakers (20,100,all)")
     parser.add_argument("--n-utts", metavar="LIST", help="numbers L of utterances per test vector (1,3,30,all)")
     parser.add_argument("--draws", type=script.natural, default=0, help="random draws; 0: exact expectation (0)")
+    parser.add_argument("--backend", metavar="NPZ", help="compare by the LLRs of this PLDA back end (by cosines)")
     parser.add_argument("enroll", metavar="enroll-dir")
     parser.add_argument("test", metavar="test-dir")
     parser.add_argument("out", metavar="out.jsonl")
     args = parser.parse_args()
 
-    tags = parse_tags(args.tag)
+    tags, params = parse_tags(args.tag), parse_params(args.param)
     n_enroll = parse_sizes("--n-enroll", args.n_enroll, "20,100,all", least=2)
     n_utts = parse_sizes("--n-utts", args.n_utts, "1,3,30,all")
     enroll, test = read_embeddings(args.enroll), read_embeddings(args.test)
-    scores = score_linkability(enroll, test, n_enroll, n_utts, args.draws, args.bootstrap, args.seed)
-    scores.write(args.out, tags)
+    scores = score_linkability(
+        enroll, test, read_comparison(args.backend), n_enroll, n_utts, args.draws, args.bootstrap, args.seed
+    )
+    scores.write(args.out, tags, params)
 
 
 if __name__ == "__main__":

@@ -9,15 +9,16 @@ The success rate of every enrolment speaker goes to a file beside the records (h
 """
 
 from vpeval import script
+from vpeval.comparison import read_comparison
 from vpeval.embeddings import read_embeddings
 from vpeval.legal import SinglingOutOptions, score_singling_out
-from vpeval.records import parse_tags
+from vpeval.records import parse_params, parse_tags
 from vpeval.sizes import parse_sizes
 
 
 def main() -> None:
     """Read two embedding directories, write records and per-speaker values."""
-    parser = script.scorer_parser(__doc__)
+    parser = script.attack_parser(__doc__)
     parser.add_argument("--n-speakers", metavar="LIST", help="numbers N of test speakers (20,100,all)")
     parser.add_argument("--n-utts", metavar="LIST", help="numbers L of utterances per test vector (1,3,30)")
     parser.add_argument("--n-enroll", type=script.positive, metavar="N", help="enrolment speakers (495, or all)")
@@ -25,18 +26,21 @@ def main() -> None:
         "--enroll-utts", type=script.positive, default=30, metavar="N", help="utterances per enrolment vector (30)"
     )
     parser.add_argument("--draws", type=script.positive, default=5, help="random draws of test speakers (5)")
+    parser.add_argument("--backend", metavar="NPZ", help="compare by the LLRs of this PLDA back end (by cosines)")
     parser.add_argument("enroll", metavar="enroll-dir")
     parser.add_argument("test", metavar="test-dir")
     parser.add_argument("out", metavar="out.jsonl")
     args = parser.parse_args()
 
-    tags = parse_tags(args.tag)
+    tags, params = parse_tags(args.tag), parse_params(args.param)
     n_speakers = parse_sizes("--n-speakers", args.n_speakers, "20,100,all", least=2)
     n_utts = parse_sizes("--n-utts", args.n_utts, "1,3,30", has_all=False)
     options = SinglingOutOptions(args.n_enroll or 495, args.n_enroll is not None, args.enroll_utts, args.draws)
     enroll, test = read_embeddings(args.enroll), read_embeddings(args.test)
-    scores = score_singling_out(enroll, test, n_speakers, n_utts, options, args.bootstrap, args.seed)
-    scores.write(args.out, tags)
+    scores = score_singling_out(
+        enroll, test, read_comparison(args.backend), n_speakers, n_utts, options, args.bootstrap, args.seed
+    )
+    scores.write(args.out, tags, params)
 
 
 if __name__ == "__main__":

@@ -12,12 +12,12 @@ and the mean rank of every speaker go to a file beside the records (here exp/asv
 from vpeval import script
 from vpeval.disclosure import score_srd
 from vpeval.embeddings import read_embeddings
-from vpeval.records import parse_tags
+from vpeval.records import parse_params, parse_tags
 
 
 def main() -> None:
     """Read two embedding directories, write records and per-speaker values."""
-    parser = script.scorer_parser(__doc__)
+    parser = script.attack_parser(__doc__)
     parser.add_argument(
         "--similarity", choices=("cosine", "euclidean"), default="cosine", help="of embeddings, or of histograms"
     )
@@ -29,10 +29,10 @@ def main() -> None:
     parser.add_argument("out", metavar="out.jsonl")
     args = parser.parse_args()
 
-    tags = parse_tags(args.tag)
+    tags, params = parse_tags(args.tag), parse_params(args.param)
     references, inputs = read_embeddings(args.references), read_embeddings(args.inputs)
     scores = score_srd(references, inputs, args.similarity, args.ties, args.bootstrap, args.seed)
-    scores.write(args.out, tags)
+    scores.write(args.out, tags, params)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ DET and ECE curves go to a file beside the records (here exp/asv/eer.curves.json
 """
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from vpeval import script
@@ -17,24 +17,23 @@ from vpeval.files import write_text
 from vpeval.metrics.curves import det_curve, ece_curves
 from vpeval.metrics.scores import PooledScores
 from vpeval.metrics.verification import ScoredTrials, paired_difference, verification
-from vpeval.records import Record, parse_tags, write_records
+from vpeval.records import parse_params, parse_tags, write_records
 from vpeval.tables import read_table
 from vpeval.trials import read_scores, read_trials, trial_speakers
 
 
 def main() -> None:
     """Read trials and scores, write records and curves."""
-    parser = script.scorer_parser(__doc__)
+    parser = script.attack_parser(__doc__)
     parser.add_argument("--utt2spk", help="speakers of the trial utterances; default: from targets and ids")
     parser.add_argument("--versus", metavar="SCORES", help="other scores of the same trials to compare with")
-    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="parameter of the records")
     parser.add_argument("trials")
     parser.add_argument("scores")
     parser.add_argument("out")
     args = parser.parse_args()
 
     tags = parse_tags(args.tag)
-    params = dict(item.partition("=")[::2] for item in args.param)
+    params = parse_params(args.param)
     trials = read_trials(args.trials)
     utt2spk = read_table(args.utt2spk, "speaker") if args.utt2spk else None
     speakers = trial_speakers(trials, utt2spk, args.utt2spk)
@@ -45,17 +44,12 @@ def main() -> None:
     records = []
     for record in verification(scored, args.bootstrap, args.seed):
         has_curves = record.metric in ("eer_threshold", "zebra_population")
-        records.append(with_params(record, curves=curves.name) if has_curves else record)
+        records.append(record.with_params({"curves": curves.name}) if has_curves else record)
     if other is not None:
         for record in paired_difference(scored, other, args.bootstrap, args.seed):
-            records.append(with_params(record, versus=args.versus))
+            records.append(record.with_params({"versus": args.versus}))
     write_text(curves, curves_json(scored.pooled()))
-    write_records(args.out, [with_params(record, **params).tagged(tags) for record in records])
-
-
-def with_params(record: Record, **more: str) -> Record:
-    """The record with more parameters."""
-    return replace(record, params={**record.params, **more})
+    write_records(args.out, [record.with_params(params).tagged(tags) for record in records])
 
 
 def curves_json(pooled: PooledScores) -> str:

@@ -32,7 +32,7 @@ METRIC = "eer_kaldi"
 _WEAK_ON_ORIGINAL = 0.25
 _NEAR_CHANCE = 0.40
 _VOICE_KEPT = 0.75
-_SHARED_PSEUDO_SPEAKER = 0.25
+_SHARED_PSEUDO_SPEAKER = 0.47
 _ONE_VOICE = 0.85
 _PASSED = 0.97
 _LEVELS = {
@@ -213,9 +213,20 @@ def level(found: Similarity) -> str:
         return "none"
     if found.aa.other >= _ONE_VOICE * found.aa.same and found.aa.same >= _ONE_VOICE * found.oo.same:
         return "one voice"
-    # Utterances with pseudo-speakers of their own are no more alike than what is left of the original makes them.
-    own = (found.coherence - found.retention) / (1 - found.retention)
+    # Two utterances with pseudo-speakers of their own are alike only by what is left of the original in both of them:
+    # retention². Over mini and AudioMNIST, three anonymisers and two encoders, `own` was at most 0.43 at utterance
+    # level and at least 0.51 at speaker level.
+    own = (found.coherence - found.retention**2) / (1 - found.retention**2)
     return "speaker" if own >= _SHARED_PSEUDO_SPEAKER else "utterance"
+
+
+def untold(encoder: str) -> list[Finding]:
+    """(c) and (d) where the encoder failed its own control: what it does not hear, it cannot testify to."""
+    questions = {"c": "enrolment speech was anonymised", "d": "the utterances of a speaker share a voice"}
+    return [
+        Finding(check, True, f"Whether {question} cannot be told by {encoder}, which is too weak: see (a).")
+        for check, question in questions.items()
+    ]
 
 
 def pass_through(identical: Mapping[str, Sequence[str]], similar: Mapping[str, Similarity], utts: int) -> Finding:

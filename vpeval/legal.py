@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.comparison import Comparison
 from vpeval.embeddings import Embeddings
 from vpeval.errors import InputError
 from vpeval.metrics.bootstrap import bootstrap_means
@@ -64,9 +65,16 @@ class _Curve:
 
 
 def score_linkability(
-    enroll: Embeddings, test: Embeddings, n_enroll: Sizes, n_utts: Sizes, draws: int, resamples: int, seed: int
+    enroll: Embeddings,
+    test: Embeddings,
+    comparison: Comparison,
+    n_enroll: Sizes,
+    n_utts: Sizes,
+    draws: int,
+    resamples: int,
+    seed: int,
 ) -> Scores:
-    """Linkability and 1-EER for every N' and L; an enrolment vector is the mean over all utterances of a speaker.
+    """Linkability and 1-EER for every N' and L; speakers are enrolled by all of their utterances.
 
     Every test speaker must be enrolled; further enrolment speakers are distractors.
     """
@@ -77,10 +85,11 @@ def score_linkability(
         raise InputError("linkability needs at least two enrolment speakers", enroll.directory / "utt2spk")
     sizes = n_enroll.up_to(n_all, f"enrolment speakers in {enroll.directory}")
     parts = conversations(n_utts, test)
-    references = enroll.means(np.arange(n_all))
-    vectors = [test.means(part.who, part.n_utts, seed) for part in parts]
+    references = comparison.enroll(enroll, np.arange(n_all))
+    vectors = [comparison.test(test.means(part.who, part.n_utts, seed)) for part in parts]
     # All L go through one pass over the enrolment speakers.
-    rivals = count_rivals(references, np.concatenate(vectors), np.concatenate([owner[part.who] for part in parts]))
+    owners = np.concatenate([owner[part.who] for part in parts])
+    rivals = count_rivals(references, np.concatenate(vectors), owners, comparison.similarity)
 
     estimator = {"estimator": "drawn", "draws": draws, "seed": seed} if draws else {"estimator": "exact"}
     scores = Scores([], [])
@@ -94,7 +103,7 @@ def score_linkability(
         curve = _Curve("linkability", part.n_utts, sizes, names, link.per_speaker, link.chance, estimator, counts)
         scores.records.extend(curve.records(resamples, seed))
         scores.per_speaker.extend(curve.per_speaker())
-        for eer in one_minus_eer(references, x, owner[part.who], sizes, resamples, seed):
+        for eer in one_minus_eer(references, x, owner[part.who], sizes, resamples, seed, comparison.similarity):
             params = {"N": eer.n_enroll, "L": part.n_utts or "all", "estimator": "rocch", "seed": seed, "chance": 0.5}
             lower, upper = (eer.interval.lower, eer.interval.upper) if eer.interval else (None, None)
             scores.records.append(Record("one_minus_eer", eer.value, lower, upper, params, counts))
@@ -114,6 +123,7 @@ class SinglingOutOptions:
 def score_singling_out(
     enroll: Embeddings,
     test: Embeddings,
+    comparison: Comparison,
     n_speakers: Sizes,
     n_utts: Sizes,
     options: SinglingOutOptions,
@@ -129,7 +139,7 @@ def score_singling_out(
     _warn_of_shared_utts(enroll, test)
     scores = Scores([], [])
     for part in conversations(n_utts, test, vectors=2, speakers=2):
-        curve = _singling_out_curve(enroll, test, place, part, n_speakers, options, seed)
+        curve = _singling_out_curve(enroll, test, comparison, place, part, n_speakers, options, seed)
         scores.records.extend(curve.records(resamples, seed))
         scores.per_speaker.extend(curve.per_speaker())
     return scores
@@ -138,6 +148,7 @@ def score_singling_out(
 def _singling_out_curve(
     enroll: Embeddings,
     test: Embeddings,
+    comparison: Comparison,
     place: NDArray[np.int64],
     part: Conversation,
     n_speakers: Sizes,
@@ -156,7 +167,7 @@ def _singling_out_curve(
             f"ask for at most {len(able)}"
         )
     chosen = np.sort(generator(seed, "enrolment speakers").permutation(able)[: options.n_enroll])
-    vectors = enroll.means(chosen, options.enroll_utts, seed, "enrolment utterances")
+    vectors = comparison.enroll(enroll, chosen, options.enroll_utts, seed)
     owner = np.searchsorted(who, place[chosen])
 
     draws = []
@@ -164,7 +175,8 @@ def _singling_out_curve(
         if len(chosen) * len(test.speakers) >= _LONG:
             logging.info("singling out: L = %d, draw %d of %d", n_utts, draw + 1, options.draws)
         folds, counts = test.folds(who, n_utts, MOST_FOLDS, seed, f"folds of draw {draw}")
-        draws.append(singling_out(vectors, owner, folds, counts, sizes, seed, draw))
+        folds = comparison.test(folds)
+        draws.append(singling_out(vectors, owner, folds, counts, sizes, seed, draw, comparison.similarity))
     return _Curve(
         "singling_out",
         part.n_utts,

@@ -44,6 +44,10 @@ class Record:
             raise ValueError(f"not a tag: {unknown}")
         return replace(self, **tags)  # type: ignore[arg-type]  # every tag is a str field
 
+    def with_params(self, more: Mapping[str, Any]) -> Record:
+        """The same number with more parameters."""
+        return replace(self, params={**self.params, **more})
+
     def to_json(self) -> str:
         """One line of results.jsonl; infinities are the strings "inf" and "-inf", as JSON has no such numbers."""
         row = {name: getattr(self, name) for name in (*TAGS, "metric", "params", "value", "lower", "upper", "counts")}
@@ -61,6 +65,17 @@ def parse_tags(pairs: Iterable[str]) -> dict[str, str]:
             raise InputError(f"--tag {pair}: expected NAME=VALUE with NAME one of {', '.join(TAGS)}")
         tags[name] = value
     return tags
+
+
+def parse_params(pairs: Iterable[str]) -> dict[str, str]:
+    """``["attack_model=ignorant"]`` → dict, for the ``--param`` option of the scorers of attacks."""
+    params: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise InputError(f"--param {pair}: expected NAME=VALUE")
+        params[name] = value
+    return params
 
 
 def read_records(path: str | PathLike[str]) -> list[Record]:

@@ -50,6 +50,13 @@ def scorer_parser(doc: str | None) -> Parser:
     return parser
 
 
+def attack_parser(doc: str | None) -> Parser:
+    """Options that the scorers of attacks share."""
+    parser = scorer_parser(doc)
+    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="parameter of the records")
+    return parser
+
+
 def boolean(text: str) -> bool:
     """The strict true|false of Kaldi options."""
     if text not in ("true", "false"):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields
 from os import PathLike
 from pathlib import Path
 
@@ -39,7 +39,7 @@ class Scores:
     per_speaker: list[SpeakerValue]
     ranks: Sequence[float] = ()
 
-    def write(self, out: str | PathLike[str], tags: Mapping[str, str]) -> None:
+    def write(self, out: str | PathLike[str], tags: Mapping[str, str], params: Mapping[str, str]) -> None:
         """Write the records to `out` and the values beside it; the records name that file."""
         beside = Path(out).with_name(f"{Path(out).stem}.speakers.tsv")
         write_speaker_values(beside, self.per_speaker)
@@ -48,8 +48,7 @@ class Scores:
             histogram = Path(out).with_suffix(".ranks.json")
             write_text(histogram, json.dumps({"ranks": list(self.ranks)}) + "\n")
             names["ranks"] = histogram.name
-        named = (replace(record, params={**record.params, **names}) for record in self.records)
-        write_records(out, [record.tagged(tags) for record in named])
+        write_records(out, [record.with_params({**names, **params}).tagged(tags) for record in self.records])
 
 
 def write_speaker_values(path: str | PathLike[str], values: Iterable[SpeakerValue]) -> None:

@@ -105,7 +105,7 @@ def write_legal(run, tags):
                     speakers.append(SpeakerValue(metric, spk, n, str(length), value * (rank % (length + 3)) / 5))
                 if metric == "linkability":
                     records.append(Record("one_minus_eer", 0.9, params={"N": n, "L": length, "chance": 0.5}))
-        Scores(records, speakers).write(run / f"{metric}-{tags['condition']}/records.jsonl", tags)
+        Scores(records, speakers).write(run / f"{metric}-{tags['condition']}/records.jsonl", tags, {})
 
 
 def write_srd(directory, tags):

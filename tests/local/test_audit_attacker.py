@@ -163,6 +163,12 @@ def test_an_attacker_that_fails_on_original_speech_is_flagged(run):
     assert "Attacker broken has an EER of 45.0 % on original speech" in of(findings, "a")[0]["sentence"]
 
 
+def test_an_encoder_that_fails_its_own_control_does_not_testify(run):
+    findings, flagged = run(("resynthesised", "pseudo"), [record("original", "oo", "embeddings", 0.45)])
+    assert flagged == {"a", "c", "d"}
+    assert "cannot be told by embeddings, which is too weak" in of(findings, "c")[0]["sentence"]
+
+
 def test_an_attacker_that_has_not_been_tried_on_original_speech_is_judged_by_anonymised_speech(run):
     findings, flagged = run(("pseudo", "pseudo"), [record("toy", "aa", "plda", 0.48, attack="semi-informed")])
     assert flagged == {"a"}

@@ -1,6 +1,9 @@
 import pytest
 from embedding_dirs import failure, records, run, speakers, write
 
+from vpeval.asv import backend
+from vpeval.embeddings import read_embeddings
+
 SCRIPT = "score_linkability.py"
 
 
@@ -90,3 +93,23 @@ def test_mistakes_are_one_line_and_leave_nothing_behind(corpus):
     fails("test", "enroll", parts=["enroll/utt2spk:109", "s18"])
     write(corpus / "wide", speakers(3, 4, 1, seed=3, dimension=17))
     fails("enroll", "wide", parts=["wide/embedding.scp", "dimension"])
+
+
+def test_a_back_end_compares_by_its_log_likelihood_ratios(corpus):
+    train = read_embeddings(corpus / "enroll")
+    backend.save(corpus / "backend.npz", backend.estimate(train, backend.Settings(lda=8)).backend)
+    options = ("--n-enroll", "all", "--n-utts", "1", "--param", "scoring=plda")
+    run(SCRIPT, *options, "--backend", "backend.npz", "enroll", "test", "plda.jsonl", cwd=corpus)
+    run(SCRIPT, *options, "enroll", "test", "cosine.jsonl", cwd=corpus)
+    by_llr, by_cosine = records(corpus / "plda.jsonl")[0], records(corpus / "cosine.jsonl")[0]
+    assert by_llr["params"]["scoring"] == "plda"
+    assert 0.3 < by_cosine["value"] != by_llr["value"] > 0.3
+
+
+def test_a_missing_back_end_is_a_message(corpus):
+    message = failure(SCRIPT, "--backend", "none.npz", "enroll", "test", "out.jsonl", cwd=corpus)
+    assert "no such back end" in message
+
+
+def test_a_parameter_without_a_value_is_a_message(corpus):
+    assert "expected NAME=VALUE" in failure(SCRIPT, "--param", "x", "enroll", "test", "out.jsonl", cwd=corpus)

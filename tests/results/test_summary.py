@@ -60,7 +60,8 @@ linkability % N=100 L=1     1.0     50.0
 o-o: original enrolment and trials; o-a: anonymised trials; a-a: both anonymised. [95 % interval].
 EER: eer_kaldi, the one of the VoicePrivacy results files. Chance: where an attacker learns nothing.
 Better privacy is nearer to chance; better utility: lower WER and CER, higher values of the rest.
-Other measures: all speakers, or average of the test sets; N speakers, L utterances of each.
+Other measures: all speakers, or average of the test sets; N speakers, L utterances of each. SRD, DeID
+and G_VD look at embeddings alone, whatever the attacker's back end.
 """
     )
 

@@ -45,15 +45,19 @@ class Backend:
 
     def scores(self, enroll: Embeddings, trial: Embeddings) -> Floats:
         """LLRs, speakers of `enroll` × utterances of `trial`."""
-        for part in (enroll, trial):
+        self.check(enroll, trial)
+        stats = plda.gather(self.process(enroll.vectors), enroll.owners)
+        return self.plda.llr(stats.means, stats.counts, self.process(trial.vectors))
+
+    def check(self, *parts: Embeddings) -> None:
+        """Raise an InputError unless the vectors are of the dimension that the back end was estimated on."""
+        for part in parts:
             if part.vectors.shape[1] != len(self.mean):
                 raise InputError(
                     f"vectors have dimension {part.vectors.shape[1]}, the back end was estimated on "
                     f"{len(self.mean)}; use the embeddings of its encoder",
                     part.directory,
                 )
-        stats = plda.gather(self.process(enroll.vectors), enroll.owners)
-        return self.plda.llr(stats.means, stats.counts, self.process(trial.vectors))
 
 
 @dataclass(frozen=True)

@@ -42,19 +42,31 @@ class Plda:
 
     def llr(self, enroll: Floats, counts: Indices, trial: Floats) -> Floats:
         """Log-likelihood ratios, enrolled speakers × trials; `enroll` are means over `counts` utterances."""
-        # In the basis where W is the unit matrix and B is diagonal, every dimension is a Gaussian of its own.
-        between, basis = eigh(self.between, self.within)
-        between = np.maximum(between, 0.0)
-        speakers, utts = (enroll - self.mean) @ basis, (trial - self.mean) @ basis
+        return self.enrolled(enroll, counts) @ self.tried(trial).T
+
+    def enrolled(self, means: Floats, counts: Indices) -> Floats:
+        """Speakers as rows whose scalar products with the rows of `tried` are the log-likelihood ratios.
+
+        In the basis where W is the unit matrix and B is diagonal, every dimension is a Gaussian of its own, and
+        -½ Σ (t - a)²/v + ½ Σ t²/total, multiplied out, is linear in t, t² and 1.
+        """
+        between, basis = self._axes()
+        speakers = (means - self.mean) @ basis
         shrink = between / (between + 1 / np.asarray(counts, np.float64)[:, None])
         variance = 1 + between - shrink * between
         total = 1 + between
-        # -½ Σ (t - a)²/v + ½ Σ t²/total, multiplied out so that no speakers × trials × dimensions array arises
         guess = shrink * speakers / variance
-        same = -0.5 / variance @ (utts**2).T + guess @ utts.T
-        constant = -0.5 * (guess * shrink * speakers + np.log(variance) - np.log(total)).sum(axis=1)
-        result: Floats = same + constant[:, None] + 0.5 * (utts**2 / total).sum(axis=1)
-        return result
+        constant = -0.5 * (guess * shrink * speakers + np.log(variance) - np.log(total)).sum(axis=1, keepdims=True)
+        return np.hstack((guess, 0.5 / total - 0.5 / variance, constant))
+
+    def tried(self, trial: Floats) -> Floats:
+        """Trial vectors as rows; see `enrolled`."""
+        utts = (trial - self.mean) @ self._axes()[1]
+        return np.hstack((utts, utts**2, np.ones((len(utts), 1))))
+
+    def _axes(self) -> tuple[Floats, Floats]:
+        between, basis = eigh(self.between, self.within)
+        return np.maximum(between, 0.0), basis
 
     def log_likelihood(self, stats: Stats) -> float:
         """Of the vectors that `stats` are about."""

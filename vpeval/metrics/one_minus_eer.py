@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 
 from vpeval.metrics.bootstrap import Interval, multiplicities, percentile_interval
 from vpeval.metrics.eer import eer_rocch
-from vpeval.metrics.ranks import Counts, Vectors, pair_products, unit_rows
+from vpeval.metrics.ranks import Counts, Similarity, Vectors, pair_products, unit_rows
 from vpeval.metrics.scores import PooledScores
 from vpeval.seeds import generator
 
 _BLOCK = 256
-# Scores are rounded to this step, far above the noise of a float32 product, so that equal vectors tie.
-_STEP = 2.0**-20
+# Scores are rounded to this share of the largest possible one, far above the noise of a product, so that equal vectors
+# tie. It is a power of two.
+_STEPS = {np.dtype(np.float32): 2.0**-20, np.dtype(np.float64): 2.0**-40}
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,25 @@ class OneMinusEer:
 
 
 def one_minus_eer(
-    enroll: Vectors, test: Vectors, owner: Counts, n_enroll: Sequence[int], resamples: int = 1000, seed: int = 0
+    enroll: Vectors,
+    test: Vectors,
+    owner: Counts,
+    n_enroll: Sequence[int],
+    resamples: int = 1000,
+    seed: int = 0,
+    similarity: Similarity = "cosine",
 ) -> list[OneMinusEer]:
-    """1 - EER for every N' ≥ 2 in `n_enroll`; ``enroll[owner[i]]`` is the true speaker of ``test[i]``."""
+    """1 - EER for every N' ≥ 2 in `n_enroll`; ``enroll[owner[i]]`` is the true speaker of ``test[i]``.
+
+    `similarity` is the cosine or the scalar product.
+    """
     order = generator(seed, "one minus eer").permutation(len(enroll))
-    enroll, test, owner = unit_rows(enroll[order]), unit_rows(test), np.argsort(order)[owner]
-    levels, level_of = np.unique(_rounded(pair_products(test, enroll[owner])), return_inverse=True)
+    enroll, owner = enroll[order], np.argsort(order)[owner]
+    if similarity == "cosine":
+        enroll, test = unit_rows(enroll), unit_rows(test)
+    step = _step(enroll, test)
+    own = pair_products(test, enroll[owner]).astype(enroll.dtype)
+    levels, level_of = np.unique(_rounded(own, step), return_inverse=True)
     weights = multiplicities(len(test), resamples, generator(seed, "one minus eer resamples"))
     weights = np.vstack((np.ones_like(level_of), weights)).astype(np.float64)
     targets = np.zeros((len(weights), 2 * len(levels) + 1))
@@ -54,18 +68,24 @@ def one_minus_eer(
         nontargets = np.zeros_like(targets)
         for start in range(0, len(test), _BLOCK):
             block = slice(start, start + _BLOCK)
-            scores = _rounded(test[block] @ enroll[:n].T)
+            scores = _rounded(test[block] @ enroll[:n].T, step)
             others = np.arange(n) != np.minimum(owner[block], n - 1)[:, None]
             nontargets += weights[:, block] @ _bins(scores[others].reshape(-1, n - 1), levels)
         results.append(_summarise(n, targets, nontargets))
     return results
 
 
-def _rounded(scores: NDArray[np.floating]) -> NDArray[np.float32]:
-    return (np.rint(scores / np.float32(_STEP)) * np.float32(_STEP)).astype(np.float32)
+def _step(enroll: Vectors, test: Vectors) -> float:
+    lengths = [np.sqrt(pair_products(vectors, vectors).max()) for vectors in (enroll, test)]
+    return float(_STEPS[enroll.dtype] * 2.0 ** np.rint(np.log2(lengths[0] * lengths[1])))
 
 
-def _bins(scores: NDArray[np.float32], levels: NDArray[np.float32]) -> NDArray[np.float64]:
+def _rounded(scores: Vectors, step: float) -> Vectors:
+    """Whole numbers of steps."""
+    return np.rint(scores / scores.dtype.type(step))
+
+
+def _bins(scores: Vectors, levels: Vectors) -> NDArray[np.float64]:
     """Scores per row below the first level, at it, between it and the second, at that, and so on, above the last."""
     counts = np.empty((len(scores), 2 * len(levels) + 1))
     edges = np.zeros(2 * len(levels) + 2, np.int64)

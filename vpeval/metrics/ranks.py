@@ -1,9 +1,9 @@
 """Rivals of the true reference: how many other references are as similar to an input as its own, or more.
 
-For inputs x_i and references y_j the similarity is s_ij = cos(x_i, y_j) or s_ij = -|x_i - y_j| (which orders like
-x_i·y_j - |y_j|²/2). One blocked float32 matrix product settles all pairs except those within its rounding error of
-s_ii; these are computed again in float64, pair by pair. So equal references tie exactly, and the counts depend neither
-on the block size nor on the number of threads.
+For inputs x_i and references y_j the similarity is s_ij = cos(x_i, y_j), s_ij = x_i·y_j (with which a PLDA back end
+compares) or s_ij = -|x_i - y_j| (which orders like x_i·y_j - |y_j|²/2). One blocked matrix product settles all pairs
+except those within its rounding error of s_ii; these are computed again in float64, pair by pair. So equal
+references tie exactly, and the counts depend neither on the block size nor on the number of threads.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Similarity = Literal["cosine", "euclidean"]
-Vectors = NDArray[np.float32]
+Similarity = Literal["cosine", "product", "euclidean"]
+Vectors = NDArray[np.floating]
 Counts = NDArray[np.int64]
 
-_UNIT_ROUNDOFF = 2.0**-24
 _BLOCK = 512
 _PAIRS = 1 << 15
 
@@ -40,18 +39,18 @@ def count_rivals(references: Vectors, inputs: Vectors, owner: Counts, similarity
     above = np.zeros(len(inputs), np.int64)
     tied = np.zeros(len(inputs), np.int64)
     # Fresh memory for every block would cost more than the product itself.
-    buffer = np.empty((_BLOCK, len(references)), np.float32)
+    buffer = np.empty((_BLOCK, len(references)), references.dtype)
     masks = np.empty((2, *buffer.shape), bool)
     for start in range(0, len(inputs), _BLOCK):
         block = slice(start, start + _BLOCK)
         x, own = inputs[block], owner[block]
         scores = np.matmul(x, references.T, out=buffer[: len(x)])
         if similarity == "euclidean":
-            scores += bias.astype(np.float32)
+            scores += bias.astype(scores.dtype)
         true = scores[np.arange(len(x)), own][:, None]
         # Twice the error bound of one score, as both sides of a comparison carry it.
         length = np.sqrt(pair_products(x, x))[:, None] + (longest if similarity == "euclidean" else 0)
-        margin = (2 * rounding(x.shape[1]) * longest * length).astype(np.float32)
+        margin = (2 * rounding(x) * longest * length).astype(scores.dtype)
         surely = np.greater(scores, true + margin, out=masks[0, : len(x)])
         maybe = np.greater_equal(scores, true - margin, out=masks[1, : len(x)])
         above[block] = np.count_nonzero(surely, axis=1)
@@ -62,7 +61,7 @@ def count_rivals(references: Vectors, inputs: Vectors, owner: Counts, similarity
     return Rivals(above, tied)
 
 
-def unit_rows(vectors: NDArray[np.floating]) -> Vectors:
+def unit_rows(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
     """Rows scaled to length one; rows of zeros stay zero."""
     norms = np.sqrt(np.einsum("...d,...d->...", vectors, vectors))
     return (vectors / np.where(norms == 0, 1, norms)[..., None]).astype(np.float32, copy=False)
@@ -73,9 +72,9 @@ def pair_products(x: Vectors, y: Vectors) -> NDArray[np.float64]:
     return (x.astype(np.float64) * y).sum(axis=-1)
 
 
-def rounding(dimension: int) -> float:
-    """Error bound of a float32 scalar product of two vectors of length one."""
-    return (dimension + 2) * _UNIT_ROUNDOFF
+def rounding(vectors: Vectors) -> float:
+    """Error bound of a scalar product in the precision of `vectors`, were both factors of length one."""
+    return float((vectors.shape[-1] + 2) * np.finfo(vectors.dtype).eps / 2)
 
 
 def _settle(
@@ -98,7 +97,7 @@ def _settle(
 
 
 def _exact(x: Vectors, y: Vectors, similarity: Similarity) -> NDArray[np.float64]:
-    if similarity == "cosine":
+    if similarity != "euclidean":
         return pair_products(x, y)
     difference = x.astype(np.float64) - y
     return -np.square(difference).sum(axis=-1)

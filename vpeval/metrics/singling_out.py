@@ -16,8 +16,9 @@ R = Σ(K_i - 1) calibration scores is, with q = ⌊r⌋,
 N the value is the same at the next calibration score; a threshold between the two adds about 0.001 for M = 9, and more
 for few vectors (up to 0.03 for M = 1).
 
-Only the highest scores of a row decide. They are found in float32 and computed again in float64, so that equal vectors
-tie exactly; a row whose order statistics could lie outside the kept scores is repeated with more of them.
+Only the highest scores of a row decide. They are found by a matrix product and computed again in float64 pair by pair,
+so that equal vectors tie exactly; a row whose order statistics could lie outside the kept scores is repeated with more
+of them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.metrics.ranks import Counts, Vectors, pair_products, rounding, unit_rows
+from vpeval.metrics.ranks import Counts, Similarity, Vectors, pair_products, rounding, unit_rows
 from vpeval.seeds import generator
 
 _KEEP = 64
@@ -58,23 +59,27 @@ def singling_out(
     n_speakers: Sequence[int],
     seed: int = 0,
     draw: int = 0,
+    similarity: Similarity = "cosine",
 ) -> SinglingOut:
     """One draw of test speakers for every enrolment speaker and every N in `n_speakers`.
 
     ``folds[k, i]`` is vector k of test speaker i, of which the first ``counts[i]`` ≥ 2 are meant; ``owner[e]`` is the
     test speaker who is enrolment speaker e. The speakers drawn for a smaller N are among those drawn for a larger one.
+    `similarity` is the cosine or the scalar product.
     """
     n_folds, n_all, dimension = folds.shape
     if not all(2 <= n <= n_all for n in n_speakers) or counts.min() < 2:
         raise ValueError("singling out needs 2 ≤ N ≤ number of test speakers, and two vectors per test speaker")
-    enroll, folds = unit_rows(enroll), unit_rows(folds)
+    if similarity == "cosine":
+        enroll, folds = unit_rows(enroll), unit_rows(folds)
+    longest = float(np.sqrt(pair_products(folds, folds).max()))
     everyone = np.arange(n_all)
     absent = np.arange(n_folds)[:, None] >= counts
     rng = generator(seed, f"singling out draw {draw}")
     success = np.empty((len(n_speakers), len(enroll)))
     chance = np.empty_like(success)
     step = min(len(enroll), max(1, _BLOCK // (n_folds * n_all)))
-    buffer = np.empty((step, n_folds * n_all), np.float32)
+    buffer = np.empty((step, n_folds * n_all), folds.dtype)
     for start in range(0, len(enroll), step):
         x = enroll[start : start + step]
         block = np.matmul(x, folds.reshape(-1, dimension).T, out=buffer[: len(x)])
@@ -85,14 +90,14 @@ def singling_out(
             for place, n in enumerate(n_speakers):
                 drawn = order[:n] if n < n_all else slice(None)
                 part = _Part(scores[:, drawn], everyone[drawn], counts[drawn])
-                success[place, e] = _isolates(enroll[e], folds, part).mean()
+                success[place, e] = _isolates(enroll[e], folds, longest, part).mean()
                 chance[place, e] = _chance(n, part.calibration)
     return SinglingOut(tuple(n_speakers), success, chance.mean(axis=1))
 
 
 @dataclass(frozen=True)
 class _Part:
-    """The drawn test speakers: float32 scores fold × speaker, who they are, and how many vectors each has."""
+    """The drawn test speakers: scores fold × speaker, who they are, and how many vectors each has."""
 
     scores: Vectors
     names: Counts
@@ -110,11 +115,11 @@ def _order(n_all: int, first: int, rng: np.random.Generator) -> Counts:
     return np.concatenate(([first], order[order != first]))
 
 
-def _isolates(x: Vectors, folds: Vectors, part: _Part) -> NDArray[np.bool_]:
-    """Whether the attack with enrolment vector `x` succeeds, per fold."""
+def _isolates(x: Vectors, folds: Vectors, longest: float, part: _Part) -> NDArray[np.bool_]:
+    """Whether the attack with enrolment vector `x` succeeds, per fold; `longest` is the length of a test vector."""
     fold = np.arange(part.counts.max())[:, None]
     q = part.calibration // len(part.counts)
-    error = rounding(len(x))
+    error = rounding(x) * longest * float(np.sqrt(pair_products(x, x)))
     keep = _KEEP
     while True:
         cut = _cut(part.scores, keep)

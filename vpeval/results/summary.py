@@ -1,8 +1,9 @@
-"""The summary on the screen at the end of a run: fixed-width tables, systems side by side, 100 columns.
+"""The summary on the screen at the end of a run: fixed-width tables, systems side by side, 120 columns.
 
 Privacy by speaker verification and utility are shown set by set as long as that fits a screen, else as averages over
 the sets of a partition. All other privacy measures follow in few rows: averages over the test sets, the easiest and the
-hardest case of those that depend on a number of speakers and utterances, and of several attackers the strongest one.
+hardest case of those that depend on a number of speakers and utterances, and in every condition what the strongest of
+several attackers has.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from vpeval.results.averages import averages
 from vpeval.results.measures import chance, interval, measure, rank
 from vpeval.results.names import BOOKKEEPING, CONDITIONS, ORIGINAL, SetName
 
-WIDTH = 100
+WIDTH = 120
 _TALL = 20
 _GAP = "  "
 _ABSENT = "-"
@@ -31,7 +32,8 @@ _LEGEND = """\
 o-o: original enrolment and trials; o-a: anonymised trials; a-a: both anonymised. [95 % interval].
 EER: eer_kaldi, the one of the VoicePrivacy results files. Chance: where an attacker learns nothing.
 Better privacy is nearer to chance; better utility: lower WER and CER, higher values of the rest.
-Other measures: all speakers, or average of the test sets; N speakers, L utterances of each.
+Other measures: all speakers, or average of the test sets; N speakers, L utterances of each. SRD, DeID
+and G_VD look at embeddings alone, whatever the attacker's back end.
 """
 
 Row = tuple[str, str, str]
@@ -47,10 +49,13 @@ def render(records: Sequence[Record]) -> str:
     utility = [r for r in records if measure(r.metric).aspect == "utility" and r.metric != "g_vd"]
     rest = [r for r in records if r not in verification and r not in utility and r.metric not in _SHARED]
     others = _selected([r for r in rest if measure(r.metric).aspect == "privacy" or r.metric in _COMPARED], records)
+    strongest = _strongest(records)
+    title = f"Other measures{_attackers(others, strongest)}"
+    others = [replace(r, attacker="") for r in _by_strongest(others, strongest)]
     tables = [
         _table("Privacy: speaker verification", "attacker", _fitting(verification), systems),
         _table("Utility", "recogniser", _utility(utility), systems),
-        _table("Other measures", "attacker", _without_sets(others), systems),
+        _table(title, "attacker", _without_sets(others), systems),
     ]
     return "\n".join([*filter(None, tables), _LEGEND])
 
@@ -94,7 +99,7 @@ def _selected(records: list[Record], all_records: Sequence[Record]) -> list[Reco
     chosen = [r for r in chosen if r.metric not in full or r.params["mode"] == "full"]
     partitions = {record.set for record in chosen} & {"dev", "test"}
     dropped = {"dev"} if len(partitions) == 2 else set()
-    return _strongest(_extreme_sizes([r for r in chosen if r.set not in dropped]), all_records)
+    return _extreme_sizes([r for r in chosen if r.set not in dropped])
 
 
 def _without_sets(records: Sequence[Record]) -> list[Record]:
@@ -136,21 +141,38 @@ def _negated(value: Any) -> tuple[float, str]:
     return -number, text
 
 
-def _strongest(records: list[Record], all_records: Sequence[Record]) -> list[Record]:
-    """Of several attackers in a condition the one with the lowest EER."""
+def _strongest(records: Iterable[Record]) -> dict[tuple[str, str], str]:
+    """The attacker with the lowest mean EER against every system in every condition."""
     eers: defaultdict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for record in all_records:
+    for record in records:
         if record.metric == "eer_kaldi":
             eers[record.system, record.condition][record.attacker].append(record.value)
-    best = {
+    return {
         key: min(found, key=lambda attacker: sum(found[attacker]) / len(found[attacker])) for key, found in eers.items()
     }
+
+
+def _by_strongest(records: Sequence[Record], strongest: Mapping[tuple[str, str], str]) -> list[Record]:
+    """The numbers of the strongest attackers; those of others where there are none."""
+    has = {(r.metric, r.system, r.condition) for r in records if r.attacker == strongest.get((r.system, r.condition))}
     return [
         r
         for r in records
-        if r.attacker in (best.get((r.system, r.condition), r.attacker), "")
-        or not any(o.attacker == best[r.system, r.condition] and o.metric == r.metric for o in records)
+        if (r.metric, r.system, r.condition) not in has or r.attacker == strongest[r.system, r.condition]
     ]
+
+
+def _attackers(records: Sequence[Record], strongest: Mapping[tuple[str, str], str]) -> str:
+    """Whose numbers a table shows, for its title."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for record in records:
+        if record.attacker:
+            found[record.condition].add(strongest.get((record.system, record.condition), record.attacker))
+    names = sorted(set().union(*found.values()))
+    if len(names) <= 1:
+        return "".join(f" (attacker {name})" for name in names)
+    listed = [f"{_dashed(c)} {'/'.join(sorted(found[c]))}" for c in CONDITIONS if c in found]
+    return f" (strongest attacker: {', '.join(listed)})"
 
 
 def _table(title: str, model: str, records: Sequence[Record], systems: Sequence[str]) -> str:

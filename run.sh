@@ -12,6 +12,7 @@ full=false                # true: all trials of the embedded corpus; false: a ba
 anonymizer=mcadams        # a hook script, or the name of a folder in local/anon
 anon_options=             # options for the hook, as one word
 anon_level=spk            # spk: one pseudo-speaker per speaker; utt: one per utterance
+train_level=utt           # the same for what attackers are trained on; utt teaches them what a speaker's voices share
 system=                   # name of the results; default: from the hook
 attackers=                # attackers, conf/asv/<name>.yaml, the main one first; default: those of the recipe
 allow_scratch=false       # true: without the pretrained encoder, train a small one on the recipe's training data
@@ -37,6 +38,7 @@ What is up to date is skipped.
   --anonymizer HOOK             hook script, or a name in local/anon ($anonymizer)
   --anon-options 'STRING'       options for the hook
   --anon-level spk|utt          pseudo-speaker per speaker or per utterance ($anon_level)
+  --train-level spk|utt         the same for training sets; utt makes stronger attackers ($train_level)
   --system NAME                 name for the results (from the hook)
   --attackers 'LIST'            configurations in conf/asv, the main one first (those of the recipe)
   --allow-scratch true|false    where the pretrained encoder cannot be had, train a small one ($allow_scratch)
@@ -73,6 +75,7 @@ done
 [[ $edition =~ ^(2020|2022|2024|2026)$ ]] || { echo "$0: --edition $edition: expected 2020, 2022, 2024 or 2026" >&2; exit 1; }
 ((edition <= 2022)) && result_file=results.txt || result_file=result_for_rank
 [[ $anon_level =~ ^(spk|utt)$ ]] || { echo "$0: --anon-level $anon_level: expected spk or utt" >&2; exit 1; }
+[[ $train_level =~ ^(spk|utt)$ ]] || { echo "$0: --train-level $train_level: expected spk or utt" >&2; exit 1; }
 . ./path.sh
 . ./cmd.sh
 if [ "$allow_scratch" = true ] && ! utils/get_model.py "$(sed -n 's/^model: *\([^ ]*\).*/\1/p' "conf/asv/$asv.yaml")"; then
@@ -128,18 +131,26 @@ if stage_is 2 "prepare $system"; then
   fi
 fi
 
-if stage_is 3 "anonymise with $system, level $anon_level"; then
-  need 0 "${original[@]}" "${train[@]}"
-  for dir in "${original[@]}" "${train[@]}"; do
-    steps/anonymize.sh --cmd "$cmd" --nj "$nj" --anon-level "$anon_level" --seed "$seed" --options "$anon_options" \
+# anonymise spk|utt data/...
+anonymise() {
+  local level=$1 dir
+  shift
+  for dir; do
+    steps/anonymize.sh --cmd "$cmd" --nj "$nj" --anon-level "$level" --seed "$seed" --options "$anon_options" \
       --log-dir "$run/$system/log/${dir#data/}" "$hook" "$dir" "${dir}_$system"
   done
+}
+
+if stage_is 3 "anonymise with $system, level $anon_level (training sets: $train_level)"; then
+  need 0 "${original[@]}" "${train[@]}"
+  anonymise "$anon_level" "${original[@]}"
+  anonymise "$train_level" "${train[@]}"
 fi
 
 if stage_is 4 "train the attackers: $attackers"; then
   need 3 "${train[@]/%/_$system}"
   for attacker in $attackers; do
-    local/train_attacker.sh --cmd "$cmd" --nj "$nj" --seed "$seed" --anon-level "$anon_level" "$conf" "$attacker" "$system"
+    local/train_attacker.sh --cmd "$cmd" --nj "$nj" --seed "$seed" --anon-level "$train_level" "$conf" "$attacker" "$system"
   done
 fi
 
@@ -192,10 +203,7 @@ if stage_is 10 "utility: word error rate ($asr), pitch correlation"; then
   local/score_asr.sh --seed "$seed" "$conf" "$asr" "$system" a
   local/score_speech.sh --nj "$nj" --seed "$seed" --quality "$quality" "$conf" "$system"
   if [ "$train_asr" = true ]; then
-    for dir in "${pool[@]}"; do
-      steps/anonymize.sh --cmd "$cmd" --nj "$nj" --anon-level "$anon_level" --seed "$seed" --options "$anon_options" \
-        --log-dir "$run/$system/log/${dir#data/}" "$hook" "$dir" "${dir}_$system"
-    done
+    anonymise "$train_level" "${pool[@]}"
     local/score_trained_asr.sh --cmd "$cmd" --nj "$nj" --seed "$seed" "$conf" "$system"
   fi
 fi
@@ -223,7 +231,7 @@ fi
 if stage_is 12 "submission package, edition $edition"; then
   need 3 "${anonymised[@]}"
   need 11 "$run/$system/results.jsonl"
-  local/make_submission.py --edition "$edition" "${ranked[@]}" --seed "$seed" --note anon_level="$anon_level" \
+  local/make_submission.py --edition "$edition" "${ranked[@]}" --seed "$seed" --note anon_level="$anon_level" --note train_level="$train_level" \
     "$run/$system" "$run/$system/submission.tar.gz" "${original[@]}"
   local/check_submission.py "$run/$system/submission.tar.gz" "${original[@]}"
 fi

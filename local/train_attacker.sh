@@ -5,7 +5,7 @@ set -euo pipefail
 cmd=utils/run.py
 nj=2
 seed=0
-anon_level=spk
+anon_level=utt
 num_processes=1
 
 help_message="Usage: $0 [options] <recipe.conf> <attacker> <system>

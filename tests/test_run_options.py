@@ -78,6 +78,7 @@ def refused(clone: Clone):
         (["--nj", "two"], "./run.sh: --nj two: expected a whole number of at least 1"),
         (["--seed", "-3"], "./run.sh: --seed -3: expected a whole number"),
         (["--anon-level", "foo"], "./run.sh: --anon-level foo: expected spk or utt"),
+        (["--train-level", "spk utt"], "./run.sh: --train-level spk utt: expected spk or utt"),
         (["--full", "yes"], "./run.sh: option --full needs true or false, not 'yes'; try --help"),
         (["--system", "original"], "./run.sh: --system original: use small letters, digits and _, and not 'original'"),
         (["--system", "a/b"], "./run.sh: --system a/b: use small letters, digits and _, and not 'original'"),

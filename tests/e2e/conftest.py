@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -21,9 +21,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Clone:
-    """A working copy with the recipe `tiny`."""
+    """A working copy with the recipe `tiny`; `environment` goes beyond that of this process."""
 
     path: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, *options: str) -> str:
         """Run ./run.sh to a good end and return what it printed."""
@@ -47,7 +48,7 @@ class Clone:
     def _settings(self) -> dict[str, object]:
         ours = ("VPEVAL_READY", "VPEVAL_RUN_PID", "PYTHONPATH")
         environment = {name: value for name, value in os.environ.items() if name not in ours}
-        environment |= {"VPEVAL_PYTHON": sys.executable, "VPEVAL_MODELS": str(models.store())}
+        environment |= {"VPEVAL_PYTHON": sys.executable, "VPEVAL_MODELS": str(models.store()), **self.environment}
         return {"cwd": self.path, "env": environment, "stderr": subprocess.STDOUT, "text": True}
 
 

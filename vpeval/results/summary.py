@@ -1,7 +1,7 @@
 """The summary on the screen at the end of a run: fixed-width tables, systems side by side, 120 columns.
 
 Privacy by speaker verification and utility are shown set by set as long as that fits a screen, else as averages over
-the sets of a partition. All other privacy measures follow in few rows: averages over the test sets, the easiest and the
+the sets of a partition; verification by all attackers for one system, by the strongest ones for several. All other privacy measures follow in few rows: averages over the test sets, the easiest and the
 hardest case of those that depend on a number of speakers and utterances, and in every condition what the strongest of
 several attackers has.
 """
@@ -21,6 +21,7 @@ from vpeval.results.names import BOOKKEEPING, CONDITIONS, ORIGINAL, SetName
 
 WIDTH = 120
 _TALL = 20
+_ONE_SYSTEM = 2  # original speech and a system: there is room for all attackers
 _GAP = "  "
 _ABSENT = "-"
 _VERIFICATION = ("eer_kaldi", "min_cllr", "cllr")
@@ -50,6 +51,8 @@ def render(records: Sequence[Record]) -> str:
     rest = [r for r in records if r not in verification and r not in utility and r.metric not in _SHARED]
     others = _selected([r for r in rest if measure(r.metric).aspect == "privacy" or r.metric in _COMPARED], records)
     strongest = _strongest(records)
+    if len(systems) > _ONE_SYSTEM:
+        verification = _by_strongest(verification, strongest)
     title = f"Other measures{_attackers(others, strongest)}"
     others = [replace(r, attacker="") for r in _by_strongest(others, strongest)]
     tables = [
@@ -115,12 +118,15 @@ def _without_sets(records: Sequence[Record]) -> list[Record]:
 
 def _with_null_level(records: Iterable[Record], all_records: Iterable[Record]) -> list[Record]:
     """D_sys of finite data is not 0 by chance: give it the level at shuffled labels."""
-    levels = {(r.system, r.set, r.condition, r.attacker): r.value for r in all_records if r.metric == "dsys_null"}
-    by_set = {key[1]: value for key, value in levels.items()}
+    levels = {_attack(r): r.value for r in all_records if r.metric == "dsys_null"}
     return [
-        replace(r, params={**r.params, "chance": by_set[r.set]}) if r.metric == "dsys" and r.set in by_set else r
+        r.with_params({"chance": levels[_attack(r)]}) if r.metric == "dsys" and _attack(r) in levels else r
         for r in records
     ]
+
+
+def _attack(record: Record) -> tuple[str, ...]:
+    return record.system, record.set, record.condition, record.attacker
 
 
 def _extreme_sizes(records: list[Record]) -> list[Record]:

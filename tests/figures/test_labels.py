@@ -3,8 +3,9 @@ from dataclasses import replace
 import pytest
 
 from vpeval.asv.attackers import Attacker
-from vpeval.figures.labels import METRICS, attack_model, metric, set_title
+from vpeval.figures.labels import METRICS, metric, set_title
 from vpeval.records import Record
+from vpeval.results.attacks import attack_model
 
 
 def record(condition, attacker="ecapa"):

@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from vpeval.figures.data import Entry, Results
-from vpeval.figures.labels import GENDERS, UNPROTECTED, metric, set_title
+from vpeval.figures.labels import GENDERS, metric, set_title
 from vpeval.figures.style import INK, MUTED, PAPER, grid, legend
+from vpeval.results.attacks import UNPROTECTED
 
 T = TypeVar("T")
 

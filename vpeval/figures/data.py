@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from vpeval.asv.attackers import read_attacker
 from vpeval.errors import InputError
-from vpeval.figures.labels import attack_model
 from vpeval.figures.style import model_rank, shade, system_colours
 from vpeval.metrics.scores import PooledScores, pool
 from vpeval.records import Record, read_records
+from vpeval.results.attacks import attack_model
 from vpeval.results.names import ORIGINAL
 from vpeval.speaker_values import SpeakerValue, read_speaker_values
 from vpeval.tables import read_lines

@@ -1,13 +1,11 @@
-"""How numbers are named and printed for people: metrics, attack models, sets."""
+"""How numbers are named and printed for people: metrics and sets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vpeval.asv.attackers import Attacker
-from vpeval.records import Record
 from vpeval.results.measures import measure
-from vpeval.results.names import CONDITIONS, SetName
+from vpeval.results.names import SetName
 
 
 @dataclass(frozen=True)
@@ -100,33 +98,6 @@ METRICS = {
 def metric(name: str) -> Metric:
     """How the metric called `name` is shown; one that is not known keeps its own name."""
     return METRICS.get(name) or Metric(name, name.replace("_", " "), _OTHER)
-
-
-UNPROTECTED, IGNORANT, LAZY, SEMI = "unprotected", "ignorant", "lazy-informed", "semi-informed"
-SIMILAR = "similar-system"
-ATTACK_MODELS = (UNPROTECTED, IGNORANT, LAZY, SIMILAR, SEMI)
-"""From the weakest to the strongest, in the vocabulary of the VoicePrivacy challenges, which has none for SIMILAR."""
-
-LEGAL_NAMES = {UNPROTECTED: "Original", IGNORANT: "Ignorant", SIMILAR: "Semi-Informed", SEMI: "Informed"}
-"""The names of the same attack models in the legal framework; it has none for the lazy-informed one."""
-
-
-def attack_model(record: Record, attacker: Attacker | None = None) -> str:
-    """Which attack a record is about; empty where it is about none (utility, similarity matrices).
-
-    It is the one that the record states, else that of its `attacker` where that is known, else what condition and name
-    of the attacker tell (``ASV_eval_anon`` was trained on anonymised speech).
-    """
-    if record.condition not in CONDITIONS:
-        return ""
-    if stated := record.params.get("attack_model"):
-        name = str(stated)
-    elif attacker:
-        name, _ = attacker.attack(record.condition, record.system)
-    else:
-        informed = SEMI if "anon" in record.attacker.lower() else LAZY
-        name = {"oo": UNPROTECTED, "oa": IGNORANT, "aa": informed}[record.condition]
-    return SIMILAR if name == "none" else name
 
 
 def set_title(name: str, gender: bool = True) -> str:

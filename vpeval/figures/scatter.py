@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vpeval.figures.data import Entry, Results
-from vpeval.figures.labels import IGNORANT, metric
+from vpeval.figures.labels import metric
 from vpeval.figures.style import MARKERS, grid, legend
+from vpeval.results.attacks import IGNORANT
 
 PAIRS = (
     ("eer_kaldi", "min_cllr"),

@@ -14,8 +14,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from vpeval.figures.labels import ATTACK_MODELS, IGNORANT, LAZY, SEMI, SIMILAR, UNPROTECTED
 from vpeval.files import atomic_path
+from vpeval.results.attacks import ATTACK_MODELS, IGNORANT, LAZY, SEMI, SIMILAR, UNPROTECTED
 from vpeval.results.names import ORIGINAL
 
 INK, MUTED, GRID, PAPER = "#1c2128", "#5c6670", "#dfe3e8", "#ffffff"

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vpeval.figures.data import Results
-from vpeval.figures.labels import LEGAL_NAMES, SEMI, SIMILAR, metric
+from vpeval.figures.labels import metric
 from vpeval.records import Record
+from vpeval.results.attacks import LEGAL_NAMES, SEMI, SIMILAR
 
 
 @dataclass(frozen=True)

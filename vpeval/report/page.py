@@ -11,23 +11,14 @@ from string import Template
 import vpeval
 from vpeval.figures.catalogue import CATALOGUE
 from vpeval.figures.data import Results
-from vpeval.figures.labels import (
-    ATTACK_MODELS,
-    GENDERS,
-    IGNORANT,
-    LAZY,
-    LEGAL_NAMES,
-    SEMI,
-    SIMILAR,
-    UNPROTECTED,
-    set_title,
-)
+from vpeval.figures.labels import GENDERS, set_title
 from vpeval.figures.style import dark_colours
 from vpeval.report import audio, legal, provenance
 from vpeval.report.audit import Check, read_audit
 from vpeval.report.markup import bullets, definitions, scrollable, table, tag, text
 from vpeval.report.numbers import numbers
 from vpeval.report.verdict import EER_LIMITS, FOUND_LIMITS, Tile, Verdict, judge
+from vpeval.results.attacks import ATTACK_MODELS, IGNORANT, LAZY, LEGAL_NAMES, SEMI, SIMILAR, UNPROTECTED
 from vpeval.results.names import ORIGINAL
 from vpeval.tables import read_table
 

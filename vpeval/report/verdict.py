@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from vpeval.figures.data import Entry, Results, Series
-from vpeval.figures.labels import SEMI, metric
+from vpeval.figures.labels import metric
 from vpeval.records import Record
+from vpeval.results.attacks import SEMI
 from vpeval.results.names import ORIGINAL, SetName
 
 GRADES = (

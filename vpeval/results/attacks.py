@@ -1,13 +1,33 @@
-"""Which attack of the challenges a record is about."""
+"""Attack models: which one a record is about, and what the challenges and the legal framework call it."""
 
 from __future__ import annotations
 
-from vpeval.figures.labels import LAZY, SEMI, attack_model
+from vpeval.asv.attackers import Attacker
 from vpeval.records import Record
+from vpeval.results.names import CONDITIONS
 
-__all__ = ["LAZY", "SEMI", "attack"]
+UNPROTECTED, IGNORANT, LAZY, SEMI = "unprotected", "ignorant", "lazy-informed", "semi-informed"
+SIMILAR = "similar-system"
+ATTACK_MODELS = (UNPROTECTED, IGNORANT, LAZY, SIMILAR, SEMI)
+"""From the weakest to the strongest, in the vocabulary of the VoicePrivacy challenges, which has none for SIMILAR."""
+
+LEGAL_NAMES = {UNPROTECTED: "Original", IGNORANT: "Ignorant", SIMILAR: "Semi-Informed", SEMI: "Informed"}
+"""The names of the same attack models in the legal framework; it has none for the lazy-informed one."""
 
 
-def attack(record: Record) -> str:
-    """The attack model that a record states, else the one that its condition and the name of its attacker tell."""
-    return str(record.params.get("attack_model") or attack_model(record))
+def attack_model(record: Record, attacker: Attacker | None = None) -> str:
+    """Which attack a record is about; empty where it is about none (utility, similarity matrices).
+
+    It is the one that the record states, else that of its `attacker` where that is known, else what condition and name
+    of the attacker tell (``ASV_eval_anon`` was trained on anonymised speech).
+    """
+    if record.condition not in CONDITIONS:
+        return ""
+    if stated := record.params.get("attack_model"):
+        name = str(stated)
+    elif attacker:
+        name, _ = attacker.attack(record.condition, record.system)
+    else:
+        informed = SEMI if "anon" in record.attacker.lower() else LAZY
+        name = {"oo": UNPROTECTED, "oa": IGNORANT, "aa": informed}[record.condition]
+    return SIMILAR if name == "none" else name

@@ -15,7 +15,7 @@ from pathlib import Path
 from vpeval.errors import InputError
 from vpeval.metrics.verification import ScoredTrials, paired_difference
 from vpeval.records import Record, read_records
-from vpeval.results.attacks import LAZY, SEMI, attack
+from vpeval.results.attacks import LAZY, SEMI, attack_model
 from vpeval.results.averages import averages
 from vpeval.results.measures import interval, measure, rank
 from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
@@ -67,7 +67,7 @@ class Scored:
     @property
     def trials(self) -> tuple[str, str, str]:
         """What must agree for a comparison: set, condition and attack model."""
-        return self.record.set, self.record.condition, attack(self.record)
+        return self.record.set, self.record.condition, attack_model(self.record)
 
 
 def means(records: Iterable[Record]) -> list[Record]:
@@ -185,7 +185,7 @@ def _counting_eer(own: Sequence[Record], rules: Rules) -> Record | None:
     wanted = ("eer_kaldi", "eer_threshold") if rules.edition == "2022" else ("eer_threshold", "eer_kaldi")
     for model in (SEMI, LAZY):
         for metric in wanted:
-            found = [r for r in own if r.metric == metric and attack(r) == model]
+            found = [r for r in own if r.metric == metric and attack_model(r) == model]
             if found:
                 return min(found, key=lambda record: record.value)
     return None
@@ -194,7 +194,7 @@ def _counting_eer(own: Sequence[Record], rules: Rules) -> Record | None:
 def _standing(system: str, own: Sequence[Record], eer: Record, rules: Rules) -> Standing:
     reached = [threshold for threshold in rules.thresholds if 100 * eer.value >= threshold]
     utility = {r.metric: r for r in own if r.metric in rules.utility and r.condition == "a"}
-    notes = [] if attack(eer) == SEMI else ["no semi-informed attacker: not what the challenge ranks"]
+    notes = [] if attack_model(eer) == SEMI else ["no semi-informed attacker: not what the challenge ranks"]
     if rules.pitch:
         pitch = next((r.value for r in own if r.metric == "pitch_correlation"), None)
         if pitch is None:
@@ -202,7 +202,7 @@ def _standing(system: str, own: Sequence[Record], eer: Record, rules: Rules) -> 
         elif pitch <= rules.pitch:
             notes.append(f"pitch correlation {pitch:.3f} is not above {rules.pitch:g}")
     least = reached[-1] if reached else None
-    return Standing(system, attack(eer), eer.attacker, eer, least, utility, {}, "; ".join(notes))
+    return Standing(system, attack_model(eer), eer.attacker, eer, least, utility, {}, "; ".join(notes))
 
 
 def _placed(standings: Sequence[Standing], rules: Rules) -> list[Standing]:

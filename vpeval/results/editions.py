@@ -11,7 +11,7 @@ from dataclasses import replace
 from vpeval.errors import InputError
 from vpeval.records import Record
 from vpeval.results import vpc2020, vpc2022, vpc2024
-from vpeval.results.attacks import SEMI, attack
+from vpeval.results.attacks import SEMI, attack_model
 from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL
 
 EDITIONS = {
@@ -39,7 +39,7 @@ def render(
 
 def has_semi_informed(records: Sequence[Record]) -> bool:
     """Whether any attacker was trained on anonymised speech."""
-    return any(attack(record) == SEMI for record in records)
+    return any(attack_model(record) == SEMI for record in records)
 
 
 def of_system(records: Sequence[Record], system: str | None) -> list[Record]:
@@ -91,7 +91,7 @@ def as_challenge_attackers(records: Sequence[Record], original: str | None, anon
 def _only(records: Sequence[Record], role: str) -> str | None:
     """The one attacker of a kind, None if there is none."""
     scored = [record for record in records if record.condition in CONDITIONS]
-    trained = {r.attacker for r in scored if attack(r) == SEMI}
+    trained = {r.attacker for r in scored if attack_model(r) == SEMI}
     found = sorted(trained if role == ASV_EVAL_ANON else {record.attacker for record in scored} - trained)
     if len(found) > 1:
         option = "--attacker" if role == ASV_EVAL_ANON else "--asv-eval"

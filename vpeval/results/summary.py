@@ -1,9 +1,9 @@
 """The summary on the screen at the end of a run: fixed-width tables, systems side by side, 120 columns.
 
 Privacy by speaker verification and utility are shown set by set as long as that fits a screen, else as averages over
-the sets of a partition; verification by all attackers for one system, by the strongest ones for several. All other privacy measures follow in few rows: averages over the test sets, the easiest and the
-hardest case of those that depend on a number of speakers and utterances, and in every condition what the strongest of
-several attackers has.
+the sets of a partition; verification by all attackers for one system, by the strongest ones for several. All other
+privacy measures follow in few rows: averages over the test sets, the easiest and the hardest case of those that depend
+on a number of speakers and utterances, and in every condition what the strongest of several attackers has.
 """
 
 from __future__ import annotations

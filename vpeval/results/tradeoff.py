@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from vpeval.errors import InputError
 from vpeval.figures.style import MARKERS, MUTED, grid, model_rank, rc, system_colours
 from vpeval.records import Record
-from vpeval.results.attacks import attack
+from vpeval.results.attacks import attack_model
 from vpeval.results.compare import means
 from vpeval.results.measures import measure
 
@@ -54,7 +54,7 @@ def _draw(points: Sequence[Record], costs: Mapping[str, Record], thresholds: Seq
             100 * record.value,
             xerr=_reach(cost),
             yerr=_reach(record),
-            fmt=MARKERS.get(attack(record), "o"),
+            fmt=MARKERS.get(attack_model(record), "o"),
             color=colours[record.system],
             elinewidth=0.8,
         )
@@ -63,7 +63,7 @@ def _draw(points: Sequence[Record], costs: Mapping[str, Record], thresholds: Seq
     axis.set_ylim(bottom=0, top=max(_CHANCE + 5, *(105 * record.value for record in points)))
     axis.set_xlim(left=0)
     systems = dict.fromkeys(record.system for record in points)
-    models = dict.fromkeys(attack(record) for record in points)
+    models = dict.fromkeys(attack_model(record) for record in points)
     handles = [Line2D([], [], ls="", marker="s", markersize=6, color=colours[name], label=name) for name in systems]
     handles += [Line2D([], [], ls="", marker=MARKERS.get(m, "o"), color=MUTED, label=m) for m in models]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 4))
@@ -75,7 +75,7 @@ def _points(tests: Sequence[Record]) -> list[Record]:
     eers = [r for r in tests if r.metric in ("eer_kaldi", "eer_threshold")]
     has_kaldi = {(r.system, r.condition, r.attacker) for r in eers if r.metric == "eer_kaldi"}
     chosen = [r for r in eers if r.metric == "eer_kaldi" or (r.system, r.condition, r.attacker) not in has_kaldi]
-    return sorted(chosen, key=lambda record: (model_rank(attack(record)), record.system))
+    return sorted(chosen, key=lambda record: (model_rank(attack_model(record)), record.system))
 
 
 def _reach(record: Record) -> list[list[float]] | None:

@@ -85,9 +85,9 @@ fi
 # Since 2022 the challenges rank by the attacker trained on anonymised speech: the last of the list.
 ranked=("--attacker" "$asv")
 ((edition == 2020)) || ranked=("--attacker" "${attackers##* }" "--asv-eval" "$asv")
-hook_and_name=$(utils/find_hook.py "$anonymizer")
-hook=${hook_and_name% *}
-system=${system:-${hook_and_name##* }}
+words=$(utils/find_hook.py --options="$anon_options" "$anonymizer")
+mapfile -t words <<<"$words"
+hook=${words[0]} system=${system:-${words[1]}} hook_options=("${words[@]:2}")
 [[ $system =~ ^[a-z0-9_]+$ && $system != original ]] || {
   echo "$0: --system $system: use small letters, digits and _, and not 'original'" >&2; exit 1; }
 
@@ -96,7 +96,6 @@ mapfile -t trial_sets < <(tr -s ' ' '\n' <<<"$asv_pairs" | cut -d: -f2 | sort -u
 read -ra train <<<"$train_sets"
 read -ra pool <<<"$pool_sets"
 train=("${train[@]/#/data/}") pool=("${pool[@]/#/data/}")
-read -ra hook_options <<<"$anon_options"
 original=("${eval_sets[@]/#/data/}") anonymised=("${eval_sets[@]/#/data/}")
 anonymised=("${anonymised[@]/%/_$system}")
 vectors=("${original[@]/#data/exp/$recipe/embeddings/$asv}" "${anonymised[@]/#data/exp/$recipe/embeddings/$asv}")
@@ -157,9 +156,8 @@ fi
 if stage_is 5 "speaker embeddings"; then
   need 0 "${original[@]}"
   need 3 "${anonymised[@]}"
-  for attacker in $attackers; do
-    local/embed_attacker.sh --cmd "$cmd" --nj "$nj" "$conf" "$attacker" "$system"
-  done
+  # shellcheck disable=SC2086  # a list of words
+  local/embed_attackers.sh --cmd "$cmd" --nj "$nj" "$conf" "$system" $attackers
 fi
 
 if stage_is 6 "verification: EER, Cllr, D_sys, ZEBRA; audit of the attackers"; then

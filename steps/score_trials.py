@@ -9,9 +9,9 @@ Usage: steps/score_trials.py [--backend NPZ] <enroll-embedding-dir> <trial-embed
 from vpeval import script
 from vpeval.asv import backend
 from vpeval.asv.scoring import score_trials
+from vpeval.data.directory import trial_rows
 from vpeval.embeddings import read_embeddings
 from vpeval.files import write_text
-from vpeval.tables import read_rows
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("trials")
     parser.add_argument("scores")
     args = parser.parse_args()
-    pairs = [(spk, utt) for _, (spk, utt, _) in read_rows(args.trials, "speaker", "utterance", "target|nontarget")]
+    pairs = [(spk, utt) for _, (spk, utt, _) in trial_rows(args.trials)]
     model = backend.load(args.backend) if args.backend else None
     scores = score_trials(read_embeddings(args.enroll), read_embeddings(args.trial), pairs, model)
     lines = (f"{spk} {utt} {score:.6f}\n" for (spk, utt), score in zip(pairs, scores, strict=True))

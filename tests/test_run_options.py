@@ -82,6 +82,7 @@ def refused(clone: Clone):
         (["--full", "yes"], "./run.sh: option --full needs true or false, not 'yes'; try --help"),
         (["--system", "original"], "./run.sh: --system original: use small letters, digits and _, and not 'original'"),
         (["--system", "a/b"], "./run.sh: --system a/b: use small letters, digits and _, and not 'original'"),
+        (["--anon-options", "--alpha '0.7"], "find_hook.py: --alpha '0.7: No closing quotation; quote the options of"),
         (["--anonymizer", "mcadam"], "find_hook.py: no such hook: give a script, or one of "),
         (["--anonymizer", "README.md"], "find_hook.py: README.md: is not executable; run chmod +x README.md"),
         (["--anonymizer", "conf"], "find_hook.py: conf: has no anonymize.py or anonymize.sh; name the hook itself"),

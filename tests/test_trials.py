@@ -40,7 +40,7 @@ def test_labels_are_read(trials):
         ("", "trials: holds no trials"),
         ("a a-1 target\na b-1 target\n", "trials: holds no nontarget trials"),
         ("a a-1 nontarget\n", "trials: holds no target trials"),
-        ("a a-1 target\na b-1 imposter\n", "trials:2: 'imposter' is neither target nor nontarget"),
+        ("a a-1 target\na b-1 imposter\n", "trials:2: 'imposter' is not a label"),
         ("a a-1 target\na b-1\n", "trials:2: 2 fields where 3"),
         ("a a-1 target\na b-1 nontarget\na a-1 target\n", "trials:3: pair 'a a-1' appears twice"),
     ],

@@ -12,6 +12,7 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.data.directory import trial_rows
 from vpeval.errors import InputError
 from vpeval.metrics.similarity import PairScores
 from vpeval.tables import read_rows, read_table
@@ -52,9 +53,7 @@ def read_trials(path: StrPath) -> Trials:
     labels = {"target": True, "nontarget": False}
     pairs: list[Pair] = []
     is_target: list[bool] = []
-    for line, (spk, utt, label) in read_rows(path, "speaker", "utterance", "target|nontarget"):
-        if label not in labels:
-            raise InputError(f"'{label}' is neither target nor nontarget; correct the label", path, line)
+    for _, (spk, utt, label) in trial_rows(path):
         pairs.append((spk, utt))
         is_target.append(labels[label])
     if not pairs:

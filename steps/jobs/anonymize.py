@@ -28,7 +28,7 @@ def main() -> int:
     parts = batch.job_parts(driver.PARTS, ".wav", job, [work])
     whole = driver.seeded(Path(source), int(seed), "spk" if level == "spk" else "utt").write(Path(work, "set", job))
     places = [str(Path(work, place).resolve()) for place in (f"split/{job}", driver.PARTS)]
-    command = [hook, *shlex.split(options), *places]
+    command = [hook, *driver.split_options(options), *places]
     child = start(command, {WHOLE_SET: str(whole.path.resolve())})
     written, last = -1, time.monotonic()
     while True:

@@ -105,7 +105,7 @@ def test_speakers_can_come_from_utt2spk(score):
         ("scores", 3, "a a-9 0.1", "trials:3: trial 'a a-2' has no score in scores"),
         ("scores", 3, "a a-1 0.1", "scores:3: pair 'a a-1' appears twice"),
         ("trials", 3, "a a-1 target", "trials:3: pair 'a a-1' appears twice"),
-        ("trials", 3, "a a-2 maybe", "trials:3: 'maybe' is neither target nor nontarget"),
+        ("trials", 3, "a a-2 maybe", "trials:3: 'maybe' is not a label"),
         ("trials", 3, "a a-2", "trials:3: 2 fields where 3 are expected"),
     ],
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import resource
-import shlex
 import signal
 import subprocess
 import time
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from vpeval import seeds
 from vpeval.anon.check import check_output
+from vpeval.anon.driver import split_options
 from vpeval.anon.hook import WHOLE_SET
 from vpeval.audio import RATE, read_audio
 from vpeval.data.directory import DataDir
@@ -80,7 +80,7 @@ class Subject:
         if reverse:
             _reverse_lines(split)
         out.mkdir()
-        command = [str(self.hook.resolve()), *shlex.split(self.options), str(split), str(out)]
+        command = [str(self.hook.resolve()), *split_options(self.options), str(split), str(out)]
         environment = {**os.environ, WHOLE_SET: str(self.work / name / "set")}
         start = time.monotonic()
         with open(self.work / name / "log", "wb") as output:

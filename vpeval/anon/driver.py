@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,13 +30,22 @@ def find_hook(name: str) -> Path:
             candidates = sorted(place.glob("anonymize.*"))
             if not candidates:
                 raise InputError("has no anonymize.py or anonymize.sh; name the hook itself", place)
-            place = candidates[0]
+            # Beside the hook there may be its settings, anonymize.conf.
+            place = next((file for file in candidates if os.access(file, os.X_OK)), candidates[0])
         if place.is_file():
             if not os.access(place, os.X_OK):
                 raise InputError(f"is not executable; run chmod +x {place}", place)
             return place
     have = ", ".join(sorted(folder.name for folder in (_ROOT / "local/anon").iterdir() if folder.is_dir()))
     raise InputError(f"no such hook: give a script, or one of {have} (--anonymizer {name})")
+
+
+def split_options(text: str) -> list[str]:
+    """The words of ``--anon-options``, quoted as in a shell."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"{text}: {error}; quote the options of the hook as in a shell") from None
 
 
 def system_name(hook: Path) -> str:

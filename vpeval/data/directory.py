@@ -252,11 +252,17 @@ def _read_enrolls(path: Path, utt2spk: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted(enrolls))
 
 
+def trial_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
+    """Line numbers and fields of a trials file; a label that is none is an InputError."""
+    for line, fields in read_rows(path, *layout.FIELDS["trials"]):
+        if fields[2] not in layout.LABELS:
+            raise InputError(f"'{fields[2]}' is not a label; write target or nontarget", path, line)
+        yield line, fields
+
+
 def _read_trials(path: Path, utt2spk: Mapping[str, str]) -> tuple[Trial, ...]:
     trials: dict[tuple[str, str], str] = {}
-    for line, (spk, utt, label) in read_rows(path, "enrolment speaker", "utterance", "target|nontarget"):
-        if label not in layout.LABELS:
-            raise InputError(f"'{label}' is not a label; write target or nontarget", path, line)
+    for line, (spk, utt, label) in trial_rows(path):
         if utt not in utt2spk:
             raise InputError(f"utterance '{utt}' is not in utt2spk; remove the line", path, line)
         if (spk, utt) in trials:

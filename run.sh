@@ -188,8 +188,10 @@ fi
 
 if stage_is 9 "similarity rank disclosure"; then
   need 5 "${vectors[@]}"
-  local/score_legal.sh --main "$asv" --metrics srd --seed "$seed" "$conf" "$asv" original oo
-  local/score_legal.sh --main "$asv" --metrics srd --seed "$seed" "$conf" "$asv" "$system" aa
+  for attacker in $attackers; do
+    local/score_legal.sh --main "$asv" --metrics srd --seed "$seed" "$conf" "$attacker" original oo
+    local/score_legal.sh --main "$asv" --metrics srd --seed "$seed" "$conf" "$attacker" "$system" aa
+  done
 fi
 
 if stage_is 10 "utility: word error rate ($asr), pitch correlation"; then

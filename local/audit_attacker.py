@@ -10,6 +10,7 @@ verification. Findings that need attention are printed as warnings; the exit cod
 """
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from vpeval import audit, script
@@ -32,7 +33,10 @@ def main() -> None:
     records = [
         record for run in args.runs for file in sorted(run.glob("*/records.jsonl")) for record in read_records(file)
     ]
-    similar = {name: compare(args.embeddings, name, args.system) for name in find_sets(args.embeddings, args.system)}
+    sets = {name: read_versions(args.embeddings, name, args.system) for name in find_sets(args.embeddings, args.system)}
+    similar = {
+        name: audit.compare(each, [sets[other] for other in partners(name, sets)]) for name, each in sets.items()
+    }
     checks = {name: audit.read_identical(args.data / f"{name}_{args.system}" / "checks.json") for name in similar}
     control = audit.control(records)
     findings = [*control, *audit.ladder(records)]
@@ -60,9 +64,16 @@ def find_sets(embeddings: Path, system: str) -> list[str]:
     return found
 
 
-def compare(embeddings: Path, name: str, system: str) -> audit.Similarity:
+def read_versions(embeddings: Path, name: str, system: str) -> audit.Versions:
     """Original and anonymised version of a set."""
-    return audit.compare(read_embeddings(embeddings / name), read_embeddings(embeddings / f"{name}_{system}"))
+    return audit.Versions(read_embeddings(embeddings / name), read_embeddings(embeddings / f"{name}_{system}"))
+
+
+def partners(name: str, sets: Iterable[str]) -> list[str]:
+    """The trial sets of an enrolment set, and the other way round: mini_dev_enrolls, mini_dev_trials_f."""
+    roles = ("_enrolls", "_trials")
+    own, other = roles if roles[0] in name else roles[::-1]
+    return [each for each in sets if other in each and each.partition(other)[0] == name.partition(own)[0]]
 
 
 if __name__ == "__main__":

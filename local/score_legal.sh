@@ -13,9 +13,9 @@ help_message="Usage: $0 [options] <recipe.conf> <attacker> <system> oo|oa|aa
  e.g.: $0 --metrics 'linkability singling_out' egs/mini/recipe.conf ecapa mcadams oa
 
 Pools the enrolment sets and the trial sets of the recipe. Linkability and singling out compare enrolment with trials,
-by cosines or, if the attacker has one, by its back end; similarity rank disclosure (oo and aa only) looks at the
-embeddings alone, pools both and splits each speaker's utterances in halves. A condition that the attacker has no part
-in is skipped. Results of attackers other than the main one go to exp/<recipe>/runs/<system>/<metric>_<attacker>-aa.
+by cosines or, if the attacker has one, by its back end; similarity rank disclosure (oo and aa only) pools both and
+splits each speaker's utterances in two. It looks at the embeddings alone, so an attacker with a back end, who shares
+those of its encoder, is skipped; so is a condition that the attacker has no part in. Results of attackers other than the main one go to exp/<recipe>/runs/<system>/<metric>_<attacker>-aa.
 
   --main NAME        the attacker of the plain directories (first of \$attackers in recipe.conf)
   --metrics 'LIST'   which of linkability, singling_out, srd ($metrics)
@@ -37,7 +37,7 @@ enrolls=("${enrolls[@]/#/$vectors/}") trials=("${trials[@]/#/$vectors/}")
 enrolls=("${enrolls[@]/%/$enroll_suffix}") trials=("${trials[@]/%/$trial_suffix}")
 
 for metric in $metrics; do
-  [ "$metric" != srd ] || [ "$condition" != oa ] || continue
+  [ "$metric" != srd ] || [[ $condition != oa && $scoring = cosine ]] || continue
   dir=exp/$recipe/runs/$system/$metric$suffix-$condition
   stamp=(--stamp "$dir/.stamp.json" --option "seed=$seed bootstrap=$bootstrap attacker=$attacker system=$system"
     --option "attack=$vpc_name,$legal_name" --option "sizes=$legal_sizes ${legal_utts:-} $srd_inputs"

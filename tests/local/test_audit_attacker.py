@@ -1,6 +1,7 @@
 import contextlib
 import json
 import runpy
+from dataclasses import replace
 from unittest import mock
 
 import embedding_dirs
@@ -35,6 +36,11 @@ ANONYMISERS = {
     "pseudo": lambda seed: vectors(voices(seed + 1), seed=seed),
     "per_utt": lambda seed: vectors(
         np.random.default_rng(seed).standard_normal((SPEAKERS, UTTS, DIMENSION)), seed=seed
+    ),
+    "rotated": lambda seed: vectors(voices(0)[:, ::-1], seed=seed),
+    "alike": lambda seed: vectors(voices(7)[0] + 0.6 * voices(seed + 1), seed=seed),
+    "alike_per_utt": lambda seed: vectors(
+        voices(7)[0] + 0.6 * np.random.default_rng(seed).standard_normal((SPEAKERS, UTTS, DIMENSION)), seed=seed
     ),
     "one_voice": lambda seed: vectors(np.tile(voices(7)[0], (SPEAKERS, 1)), seed=seed),
     "resynthesised": lambda seed: vectors(voices(0) + 0.2 * voices(5), seed=seed),
@@ -116,7 +122,15 @@ def test_enrolment_that_was_merely_resynthesised_is_flagged(run):
 
 
 @pytest.mark.parametrize(
-    ("anonymiser", "level"), [("pseudo", "speaker"), ("per_utt", "utterance"), ("one_voice", "one voice")]
+    ("anonymiser", "level"),
+    [
+        ("pseudo", "speaker"),
+        ("alike", "speaker"),
+        ("per_utt", "utterance"),
+        ("alike_per_utt", "utterance"),
+        ("rotated", "all sets"),
+        ("one_voice", "one voice"),
+    ],
 )
 def test_the_level_of_anonymisation_is_stated(run, anonymiser, level):
     findings, _ = run((anonymiser, anonymiser))
@@ -182,9 +196,17 @@ def test_retention_and_coherence_by_hand(tmp_path):
 
     owners = {"a-1": "a", "a-2": "a", "b-1": "b", "b-2": "b"}
     axes = np.eye(4, dtype=np.float32)
-    found = audit.compare(embeddings("o", axes[[0, 0, 1, 1]]), embeddings("x", axes[[2, 2, 3, 3]]))
+    found = audit.compare(audit.Versions(embeddings("o", axes[[0, 0, 1, 1]]), embeddings("x", axes[[2, 2, 3, 3]])))
     assert (found.oo, found.oa, found.aa) == (audit.Gap(1, 0), audit.Gap(0, 0), audit.Gap(1, 0))
     assert (found.retention, found.coherence) == (0, 1)
+    assert (found.sharing, audit.level(found)) == (None, "unknown")
+
+
+def test_an_attacker_trained_on_another_system_has_no_control_here(run):
+    other = record("toy", "aa", "similar", 0.48, attack="none")
+    findings, flagged = run(("pseudo", "pseudo"), [replace(other, params={"attack_model_legal": "Semi-Informed"})])
+    assert flagged == set()
+    assert "its EER of 48.0 % here (mean of 1 sets) is no control of it" in of(findings, "a")[1]["sentence"]
 
 
 def test_embeddings_that_are_not_there_are_answered_with_the_stage_that_makes_them(tmp_path):

@@ -42,7 +42,7 @@ for metric in $metrics; do
   stamp=(--stamp "$dir/.stamp.json" --option "seed=$seed bootstrap=$bootstrap attacker=$attacker system=$system"
     --option "attack=$vpc_name,$legal_name" --option "sizes=$legal_sizes ${legal_utts:-} $srd_inputs"
     --input vpeval/metrics --input vpeval/legal.py --input vpeval/disclosure.py
-    --input vpeval/comparison.py "${backend_stamp[@]}" --output "$dir/records.jsonl")
+    --input vpeval/comparison.py --input "conf/asv/$attacker.yaml" "${backend_stamp[@]}" --output "$dir/records.jsonl")
   for part in "${enrolls[@]}" "${trials[@]}"; do stamp+=(--input "$part"); done
   if up_to_date "${stamp[@]}"; then
     echo "$dir is up to date, skipped"
@@ -51,7 +51,8 @@ for metric in $metrics; do
   if [ "$metric" = srd ]; then
     local/split_embeddings.py --n-inputs "$srd_inputs" --seed "$seed" "${enrolls[@]}" "${trials[@]}" \
       "$dir/reference" "$dir/input"
-    options=() inputs=("$dir/reference" "$dir/input")
+    similarity=$(sed -n 's/^similarity: *\([a-z]*\).*/\1/p' "conf/asv/$attacker.yaml")
+    options=(--similarity "${similarity:-cosine}") inputs=("$dir/reference" "$dir/input")
   else
     steps/pool_embeddings.py "${enrolls[@]}" "$dir/enrolls"
     steps/pool_embeddings.py "${trials[@]}" "$dir/trials"

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CODE = (
     *(f"vpeval/asv/{name}.py" for name in ("encoders", "directory", "speechbrain", "weights")),
     "vpeval/audio.py",
+    "vpeval/features.py",
     "conf/models.yaml",
 )
 

@@ -6,6 +6,7 @@ from conftest import SMALL
 from vpeval.asv.encoders import load_encoder, make_encoder
 from vpeval.asv.weights import load_weights, save_weights
 from vpeval.errors import InputError
+from vpeval.features import LAGS
 
 HYPERPARAMS = """\
 n_mels: 20
@@ -143,3 +144,15 @@ def test_a_file_of_the_store_with_a_wrong_hash_is_refused(tmp_path, monkeypatch)
     config.write_text(SMALL.format(model="ecapa_voxceleb"))
     with pytest.raises(InputError, match=r"embedding_model.ckpt: .*SHA-256 is .* expected 0575cb64845e"):
         load_encoder(config)
+
+
+def test_f0_is_an_encoder_too_and_cannot_be_trained(tmp_path):
+    config = tmp_path / "f0.yaml"
+    config.write_text("encoder: f0_histogram\nsimilarity: euclidean\n")
+    time = np.arange(16000) / 16000
+    tone = sum(np.sin(2 * np.pi * 125 * k * time) / k for k in range(1, 20)).astype(np.float32)
+    encoder = load_encoder(config)
+    assert LAGS[encoder.embed(0.1 * tone).argmax()] == 64  # 8000 / 125
+    assert encoder.embed(np.zeros(16000, np.float32)).tolist() == pytest.approx([1 / 107] * 107)
+    with pytest.raises(InputError, match="nothing to train"):
+        make_encoder(config)

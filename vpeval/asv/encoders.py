@@ -21,6 +21,7 @@ from vpeval.asv.speechbrain import ECAPA_TDNN, Fbank, InputNormalization, Xvecto
 from vpeval.asv.weights import load_weights, save_weights
 from vpeval.config import choose, read_config
 from vpeval.errors import InputError
+from vpeval.features import LAGS, f0_histogram, track_f0
 from vpeval.files import write_text
 
 _SHORTEST = 4000  # a quarter of a second: below that the statistics pooling has next to nothing to pool
@@ -129,10 +130,23 @@ class SpeechBrainDirectory(NeuralEncoder):
         write_text(out / "encoder.yaml", "encoder: speechbrain\ndirectory: .\n")
 
 
-_ENCODERS: dict[str, Callable[[Path], NeuralEncoder]] = {
+class F0Histogram:
+    """The melody instead of the voice: how often which F0 occurs; the same for all where there is no voiced frame."""
+
+    def __init__(self, config: Path) -> None:
+        read_config(config, encoder=str, similarity=str)
+
+    def embed(self, wave: np.ndarray) -> np.ndarray:
+        """107 shares that sum to one."""
+        histogram = f0_histogram(track_f0(wave))
+        return np.full(len(LAGS), 1 / len(LAGS), np.float32) if histogram is None else histogram
+
+
+_ENCODERS: dict[str, Callable[[Path], Encoder]] = {
     "ecapa": Ecapa,
     "xvector": XVector,
     "speechbrain": SpeechBrainDirectory,
+    "f0_histogram": F0Histogram,
 }
 
 
@@ -141,12 +155,15 @@ def load_encoder(config: Path) -> Encoder:
     compute.set_up()
     if not has_weights(config):
         raise InputError("has no weights (model: none); train it with steps/train_asv.sh --mode scratch", config)
-    return make_encoder(config)
+    return choose(config, "encoder", _ENCODERS)(config)
 
 
 def make_encoder(config: Path) -> NeuralEncoder:
-    """The encoder, with random weights where the yaml names none."""
-    return choose(config, "encoder", _ENCODERS)(config)
+    """An encoder to be trained, with random weights where the yaml names none."""
+    encoder = choose(config, "encoder", _ENCODERS)(config)
+    if not isinstance(encoder, NeuralEncoder):
+        raise InputError("describes no network, so that there is nothing to train", config)
+    return encoder
 
 
 def has_weights(config: Path) -> bool:

@@ -72,7 +72,7 @@ def singling_out(
         raise ValueError("singling out needs 2 ≤ N ≤ number of test speakers, and two vectors per test speaker")
     if similarity == "cosine":
         enroll, folds = unit_rows(enroll), unit_rows(folds)
-    longest = float(np.sqrt(pair_products(folds, folds).max()))
+    longest = float(np.sqrt(np.einsum("fsd,fsd->fs", folds, folds).max()))
     everyone = np.arange(n_all)
     absent = np.arange(n_folds)[:, None] >= counts
     rng = generator(seed, f"singling out draw {draw}")

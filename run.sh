@@ -16,6 +16,7 @@ train_level=utt           # the same for what attackers are trained on; utt teac
 system=                   # name of the results; default: from the hook
 attackers=                # attackers, conf/asv/<name>.yaml, the main one first; default: those of the recipe
 allow_scratch=false       # true: without the pretrained encoder, train a small one on the recipe's training data
+calibrate=false           # true: scores become log-likelihood ratios by logistic regression on the dev sets
 asr=whisper_base          # recogniser, conf/asr/<name>.yaml
 train_asr=false           # true: recognisers trained on original and on anonymised speech as well
 quality=false             # true: DNSMOS and STOI as well
@@ -42,6 +43,7 @@ What is up to date is skipped.
   --system NAME                 name for the results (from the hook)
   --attackers 'LIST'            configurations in conf/asv, the main one first (those of the recipe)
   --allow-scratch true|false    where the pretrained encoder cannot be had, train a small one ($allow_scratch)
+  --calibrate true|false        calibrate verification scores on the dev sets, so that Cllr means something ($calibrate)
   --asr NAME                    configuration in conf/asr ($asr)
   --train-asr true|false        train recognisers on original and on anonymised speech as well ($train_asr)
   --quality true|false          DNSMOS and STOI as well ($quality)
@@ -163,9 +165,10 @@ fi
 if stage_is 6 "verification: EER, Cllr, D_sys, ZEBRA; audit of the attackers"; then
   need 5 "${vectors[@]}"
   for attacker in $attackers; do
-    local/score_asv.sh --main "$asv" --seed "$seed" "$conf" "$attacker" original oo
-    local/score_asv.sh --main "$asv" --seed "$seed" "$conf" "$attacker" "$system" oa
-    local/score_asv.sh --main "$asv" --seed "$seed" "$conf" "$attacker" "$system" aa
+    for condition in oo oa aa; do
+      [ $condition = oo ] && name=original || name=$system
+      local/score_asv.sh --main "$asv" --calibrate "$calibrate" --seed "$seed" "$conf" "$attacker" "$name" $condition
+    done
   done
   local/audit_attacker.py "$system" "exp/$recipe/embeddings/$asv" "$run/$system/audit.json" "$run/original" "$run/$system"
 fi

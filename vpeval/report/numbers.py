@@ -12,7 +12,7 @@ from vpeval.results.names import BOOKKEEPING
 
 _HEADS = ("Measure", "System", "Data", "Attack", "Details", "Value", "95 % interval", "Chance", "Rests on")
 _NUMERIC = ("Value", "95 % interval", "Chance")
-_SHOWN_ELSEWHERE = {*BOOKKEEPING, "unit", "ranks"} - {"scoring"}
+_SHOWN_ELSEWHERE = {*BOOKKEEPING, "unit", "ranks"} - {"scoring", "calibration"}
 _BETTER = {+1: "higher is better", -1: "lower is better", 0: ""}
 
 

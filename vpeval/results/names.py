@@ -20,7 +20,7 @@ BOOKKEEPING = (
     *("interval", "resamples", "redrawn", "seed", "bengio_mariethoz", "p_value", "tag", "std"),
     *("versus", "tuned_on"),
     *("chance", "paper_chance", "floor", "floor_95", "folds", "attack_model", "attack_model_legal"),
-    "scoring",
+    *("scoring", "calibration"),
 )
 """Parameters of a record that say where a number and its interval come from and what to hold beside it, not which
 number it is."""

@@ -19,7 +19,7 @@ from vpeval.sizes import parse_sizes
 
 def main() -> None:
     """Read two embedding directories, write records and per-speaker values."""
-    parser = script.attack_parser(__doc__)
+    parser = script.params_parser(__doc__)
     parser.add_argument("--n-enroll", metavar="LIST", help="numbers N' of enrolment speakers (20,100,all)")
     parser.add_argument("--n-utts", metavar="LIST", help="numbers L of utterances per test vector (1,3,30,all)")
     parser.add_argument("--draws", type=script.natural, default=0, help="random draws; 0: exact expectation (0)")

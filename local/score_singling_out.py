@@ -18,7 +18,7 @@ from vpeval.sizes import parse_sizes
 
 def main() -> None:
     """Read two embedding directories, write records and per-speaker values."""
-    parser = script.attack_parser(__doc__)
+    parser = script.params_parser(__doc__)
     parser.add_argument("--n-speakers", metavar="LIST", help="numbers N of test speakers (20,100,all)")
     parser.add_argument("--n-utts", metavar="LIST", help="numbers L of utterances per test vector (1,3,30)")
     parser.add_argument("--n-enroll", type=script.positive, metavar="N", help="enrolment speakers (495, or all)")

@@ -17,7 +17,7 @@ from vpeval.records import parse_params, parse_tags
 
 def main() -> None:
     """Read two embedding directories, write records and per-speaker values."""
-    parser = script.attack_parser(__doc__)
+    parser = script.params_parser(__doc__)
     parser.add_argument(
         "--similarity", choices=("cosine", "euclidean"), default="cosine", help="of embeddings, or of histograms"
     )

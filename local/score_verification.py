@@ -24,7 +24,7 @@ from vpeval.trials import read_scores, read_trials, trial_speakers
 
 def main() -> None:
     """Read trials and scores, write records and curves."""
-    parser = script.attack_parser(__doc__)
+    parser = script.params_parser(__doc__)
     parser.add_argument("--utt2spk", help="speakers of the trial utterances; default: from targets and ids")
     parser.add_argument("--versus", metavar="SCORES", help="other scores of the same trials to compare with")
     parser.add_argument("trials")

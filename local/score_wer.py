@@ -25,14 +25,14 @@ from vpeval.metrics.wer import (
     speaker_interval,
     sum_by_speaker,
 )
-from vpeval.records import Record, parse_tags, write_records
+from vpeval.records import Record, parse_params, parse_tags, write_records
 from vpeval.tables import read_table
 from vpeval.text import NORMALIZERS
 
 
 def main() -> None:
     """Read two text files, write the records, print Kaldi's line."""
-    parser = script.scorer_parser(__doc__)
+    parser = script.params_parser(__doc__)
     parser.add_argument("--normalizer", choices=NORMALIZERS, default="vpc2020", help="edition whose rules hold")
     parser.add_argument("--utt2spk", help="speakers of the utterances; gives the interval and the speakers' own rates")
     parser.add_argument("--spk2gender", help="gender of the speakers; gives the rates of each gender (needs --utt2spk)")
@@ -40,7 +40,6 @@ def main() -> None:
     parser.add_argument("--per-speaker", metavar="FILE", help="write the rates of every speaker there (jsonl)")
     parser.add_argument("--source", help="what stands behind the numbers in results.txt; default: <hyp-text>")
     parser.add_argument("--allow-extra", type=script.boolean, default=False, help="true leaves out unknown hypotheses")
-    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="parameter of the records")
     parser.add_argument("ref")
     parser.add_argument("hyp")
     parser.add_argument("out")
@@ -111,17 +110,6 @@ def read_score(ref: str, hyp: str, args: Namespace) -> TextScore:
         return score_texts(refs, hyps, NORMALIZERS[args.normalizer], args.allow_extra)
     except InputError as error:
         raise InputError(str(error), hyp) from None
-
-
-def parse_params(pairs: Sequence[str]) -> dict[str, str]:
-    """``["lm=small"]`` → dict."""
-    params = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not (name and equals):
-            raise InputError(f"--param {pair}: expected NAME=VALUE")
-        params[name] = value
-    return params
 
 
 def speakers_of(utts: Sequence[str], path: str) -> list[str]:

@@ -16,6 +16,8 @@ from vpeval.asv.backend import Backend, load
 from vpeval.embeddings import Embeddings, Indices
 from vpeval.metrics.ranks import Similarity, Vectors
 
+_LABEL = "enrolment utterances"
+
 
 class Comparison(Protocol):
     """Vectors for both sides, and the similarity that holds between them."""
@@ -70,6 +72,3 @@ class LogLikelihoodRatio:
 def read_comparison(backend: str | None) -> Comparison:
     """By the back end in a file, or by cosines."""
     return LogLikelihoodRatio(load(backend)) if backend else Cosine()
-
-
-_LABEL = "enrolment utterances"

@@ -68,11 +68,11 @@ def parse_tags(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def parse_params(pairs: Iterable[str]) -> dict[str, str]:
-    """``["attack_model=ignorant"]`` → dict, for the ``--param`` option of the scorers of attacks."""
+    """``["attack_model=ignorant"]`` → dict, for the ``--param`` option of scorers."""
     params: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
-        if not equals or not name.isidentifier():
+        if not (name and equals):
             raise InputError(f"--param {pair}: expected NAME=VALUE")
         params[name] = value
     return params

@@ -50,8 +50,8 @@ def scorer_parser(doc: str | None) -> Parser:
     return parser
 
 
-def attack_parser(doc: str | None) -> Parser:
-    """Options that the scorers of attacks share."""
+def params_parser(doc: str | None) -> Parser:
+    """Options of scorers whose records take parameters from the command line."""
     parser = scorer_parser(doc)
     parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="parameter of the records")
     return parser

@@ -23,7 +23,7 @@ vpeval_make_venv() {
 vpeval_own_python() {
   local root=$1 python folder missing
   python=$(command -v "$VPEVAL_PYTHON") && folder=$(cd "$(dirname "$python")" && pwd) && [ -x "$folder/python3" ] || {
-    echo "path.sh: VPEVAL_PYTHON=$VPEVAL_PYTHON is not a Python in a directory that has python3; mend or unset it" >&2
+    echo "path.sh: VPEVAL_PYTHON=$VPEVAL_PYTHON is not a Python in a directory that has python3; fix or unset it" >&2
     return 1
   }
   missing=$("$folder/python3" -c '

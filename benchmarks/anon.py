@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from tests.anon.transcription import per_frame_mcadams
-from vpeval import seeds
 from vpeval.anon import driver
 from vpeval.anon.mcadams import McAdams
-from vpeval.audio import RATE, read_audio
+from vpeval.audio.io import RATE, read_audio
+from vpeval.core import seeds
 from vpeval.data.directory import DataDir
 
 ROOT = Path(__file__).resolve().parents[1]

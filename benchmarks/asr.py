@@ -13,13 +13,13 @@ from collections.abc import Iterable
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
+from vpeval.asr.lm import read_arpa
 from vpeval.asr.recognizers import load_recognizer
-from vpeval.audio import RATE, read_audio
+from vpeval.asr.text import NORMALIZERS
+from vpeval.audio.io import RATE, read_audio
+from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
-from vpeval.errors import InputError
-from vpeval.lm import read_arpa
 from vpeval.metrics.wer import ErrorCounts, score_texts
-from vpeval.text import NORMALIZERS
 
 
 def decode(conf: Path, lm: Path | None, wavs: dict[str, str], start: Barrier, results: multiprocessing.Queue) -> None:

@@ -19,7 +19,7 @@ import torch
 
 from vpeval.asv.encoders import load_encoder
 from vpeval.asv.plda import Prior, fit, gather
-from vpeval.audio import RATE, read_audio
+from vpeval.audio.io import RATE, read_audio
 from vpeval.data.directory import DataDir
 
 ROOT = Path(__file__).resolve().parents[1]

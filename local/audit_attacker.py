@@ -13,11 +13,12 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from vpeval import audit, script
-from vpeval.embeddings import read_embeddings
-from vpeval.errors import InputError
-from vpeval.files import write_text
-from vpeval.records import read_records
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
+from vpeval.embeddings.directory import read_embeddings
+from vpeval.protocols import audit
+from vpeval.results.records import read_records
 
 
 def main() -> None:

@@ -8,12 +8,12 @@ Usage: local/calibrate_scores.py --train <trials> <scores> [--train ...] <scores
 
 import numpy as np
 
-from vpeval import script
 from vpeval.asv import calibration
-from vpeval.errors import InputError
-from vpeval.files import write_text
-from vpeval.tables import read_rows
-from vpeval.trials import read_scores, read_trials
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
+from vpeval.core.tables import read_rows
+from vpeval.data.trials import read_scores, read_trials
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from vpeval import script
+from vpeval.core import script
 from vpeval.results.editions import EDITIONS
 from vpeval.submission.check import check
 

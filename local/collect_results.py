@@ -7,9 +7,9 @@ Usage: local/collect_results.py <out.jsonl> <run-dir> ...
 
 from pathlib import Path
 
-from vpeval import script
-from vpeval.errors import InputError
-from vpeval.records import read_records, write_records
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.results.records import read_records, write_records
 
 
 def main() -> None:

@@ -13,13 +13,13 @@ of the same trials stand beside two or more of the results, differences.jsonl.
 import logging
 from pathlib import Path
 
-from vpeval import script
-from vpeval.errors import InputError
-from vpeval.files import write_text
-from vpeval.records import write_records
-from vpeval.results import compare
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
+from vpeval.results import significance as compare
 from vpeval.results.load import Source, load, read
 from vpeval.results.names import ORIGINAL
+from vpeval.results.records import write_records
 
 
 def main() -> None:

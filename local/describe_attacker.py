@@ -11,8 +11,8 @@ challenges and what the legal paper call the attack.
 
 from pathlib import Path
 
-from vpeval import script
 from vpeval.asv.attackers import read_attacker
+from vpeval.core import script
 
 
 def main() -> None:

@@ -10,12 +10,12 @@ Utterances without a voiced frame are left out and counted.
 import logging
 from pathlib import Path
 
-from vpeval import script
-from vpeval.audio import read_audio
+from vpeval.audio.f0_histogram import f0_histogram, track_f0
+from vpeval.audio.io import read_audio
+from vpeval.core import script
+from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
-from vpeval.embeddings import write_embeddings
-from vpeval.errors import InputError
-from vpeval.features import f0_histogram, track_f0
+from vpeval.embeddings.directory import write_embeddings
 
 
 def main() -> None:

@@ -10,9 +10,9 @@ Give the run of the original data, too. The figures are those of local/plot_figu
 
 from pathlib import Path
 
-from vpeval import script
+from vpeval.core import script
+from vpeval.core.files import write_text
 from vpeval.figures.data import load_results
-from vpeval.files import write_text
 from vpeval.report.page import Context, build
 
 

@@ -10,8 +10,8 @@ data/x_<system>. The same inputs give the same archive, byte by byte. Check it w
 
 from pathlib import Path
 
-from vpeval import script
-from vpeval.errors import InputError
+from vpeval.core import script
+from vpeval.core.errors import InputError
 from vpeval.results.editions import EDITIONS, of_system, render
 from vpeval.results.load import load
 from vpeval.submission.pack import Contents, pack

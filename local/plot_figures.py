@@ -10,8 +10,8 @@ A figure whose data are absent is left out with a notice.
 import logging
 from pathlib import Path
 
-from vpeval import script
-from vpeval.errors import InputError
+from vpeval.core import script
+from vpeval.core.errors import InputError
 from vpeval.figures import catalogue, style
 from vpeval.figures.data import load_results
 

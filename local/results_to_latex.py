@@ -13,10 +13,10 @@ metrics over N and L (legal) and similarity rank disclosure (srd, srd_fit). What
 import logging
 from pathlib import Path
 
-from vpeval import script
-from vpeval.errors import InputError
-from vpeval.files import write_text
-from vpeval.results import latex, latex_systems
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
+from vpeval.results.formats import latex, latex_systems
 from vpeval.results.load import Source, load
 
 

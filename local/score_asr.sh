@@ -78,10 +78,10 @@ for entry in $asr_sets; do
   [ -z "$lm_dir" ] || [ "$tune_on" = scored ] || tune_name=${name/_test_/_dev_}
   sets_of "$tune_name" >/dev/null
   mapfile -t tune_sets < <(sets_of "$tune_name")
-  stamp=(--stamp "$dir/.stamp.json" --input vpeval/metrics/wer.py --input vpeval/text.py
+  stamp=(--stamp "$dir/.stamp.json" --input vpeval/metrics/wer.py --input vpeval/asr/text.py
     --option "seed=$seed bootstrap=$bootstrap normalizer=$normalizer $recognizer $system $model $tune_on"
     --output "$dir/hyp" --output "$dir/records.jsonl")
-  [ -z "$lm_dir" ] || stamp+=(--input "$lm_dir" --input vpeval/lm.py --input vpeval/asr/nbest.py)
+  [ -z "$lm_dir" ] || stamp+=(--input "$lm_dir" --input vpeval/asr/lm.py --input vpeval/asr/nbest.py)
   for set in "${sets[@]}" "${tune_sets[@]}"; do stamp+=(--input "$decoded/$set$anon" --input "data/$set/text"); done
   if up_to_date "${stamp[@]}"; then
     echo "$dir is up to date, skipped"

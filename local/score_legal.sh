@@ -41,8 +41,8 @@ for metric in $metrics; do
   dir=exp/$recipe/runs/$system/$metric$suffix-$condition
   stamp=(--stamp "$dir/.stamp.json" --option "seed=$seed bootstrap=$bootstrap attacker=$attacker system=$system"
     --option "attack=$vpc_name,$legal_name" --option "sizes=$legal_sizes ${legal_utts:-} $srd_inputs"
-    --input vpeval/metrics --input vpeval/legal.py --input vpeval/disclosure.py
-    --input vpeval/comparison.py --input "conf/asv/$attacker.yaml" "${backend_stamp[@]}" --output "$dir/records.jsonl")
+    --input vpeval/metrics --input vpeval/protocols/legal.py --input vpeval/protocols/srd.py
+    --input vpeval/asv/comparison.py --input "conf/asv/$attacker.yaml" "${backend_stamp[@]}" --output "$dir/records.jsonl")
   for part in "${enrolls[@]}" "${trials[@]}"; do stamp+=(--input "$part"); done
   if up_to_date "${stamp[@]}"; then
     echo "$dir is up to date, skipped"

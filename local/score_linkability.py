@@ -9,12 +9,12 @@ distractors. The linkage probability of every speaker goes to a file beside the 
 exp/asv/link.speakers.tsv), which local/compare_speakers.py reads.
 """
 
-from vpeval import script
-from vpeval.comparison import read_comparison
-from vpeval.embeddings import read_embeddings
-from vpeval.legal import score_linkability
-from vpeval.records import parse_params, parse_tags
-from vpeval.sizes import parse_sizes
+from vpeval.asv.comparison import read_comparison
+from vpeval.core import script
+from vpeval.embeddings.directory import read_embeddings
+from vpeval.protocols.linkability import score_linkability
+from vpeval.protocols.sizes import parse_sizes
+from vpeval.results.records import parse_params, parse_tags
 
 
 def main() -> None:

@@ -14,16 +14,16 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from vpeval import script
-from vpeval.audio import RATE, read_audio
+from vpeval.audio.f0 import track_f0
+from vpeval.audio.io import RATE, read_audio
+from vpeval.core import script
+from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import name_some
-from vpeval.errors import InputError
-from vpeval.f0 import track_f0
 from vpeval.metrics.bootstrap import interval_params
 from vpeval.metrics.pitch import PitchCorrelation, correlate_pitch
 from vpeval.metrics.utterance_mean import UtteranceMean, utterance_mean
-from vpeval.records import Record, parse_tags, write_records
+from vpeval.results.records import Record, parse_tags, write_records
 
 LONGEST_DRIFT = 0.025
 

@@ -12,15 +12,15 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from vpeval import script
-from vpeval.audio import read_audio
+from vpeval.audio.io import read_audio
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.core.seeds import generator
 from vpeval.data.directory import DataDir
-from vpeval.errors import InputError
 from vpeval.metrics import quality
 from vpeval.metrics.bootstrap import interval_params
 from vpeval.metrics.utterance_mean import utterance_mean
-from vpeval.records import Record, parse_tags, write_records
-from vpeval.seeds import generator
+from vpeval.results.records import Record, parse_tags, write_records
 
 
 def main() -> None:

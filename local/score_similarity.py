@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval import script
-from vpeval.errors import InputError
-from vpeval.files import write_text
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
+from vpeval.data.trials import read_utterance_pairs
 from vpeval.metrics.scores import Floats
 from vpeval.metrics.similarity import CONDITIONS, similarity_matrix, voice_similarity
-from vpeval.records import parse_tags, write_records
-from vpeval.trials import read_utterance_pairs
+from vpeval.results.records import parse_tags, write_records
 
 
 def main() -> None:

@@ -8,12 +8,12 @@ The directories hold embedding.scp and utt2spk. Every enrolment speaker must be 
 The success rate of every enrolment speaker goes to a file beside the records (here exp/asv/sing.speakers.tsv).
 """
 
-from vpeval import script
-from vpeval.comparison import read_comparison
-from vpeval.embeddings import read_embeddings
-from vpeval.legal import SinglingOutOptions, score_singling_out
-from vpeval.records import parse_params, parse_tags
-from vpeval.sizes import parse_sizes
+from vpeval.asv.comparison import read_comparison
+from vpeval.core import script
+from vpeval.embeddings.directory import read_embeddings
+from vpeval.protocols.singling_out import SinglingOutOptions, score_singling_out
+from vpeval.protocols.sizes import parse_sizes
+from vpeval.results.records import parse_params, parse_tags
 
 
 def main() -> None:

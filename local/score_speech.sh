@@ -35,7 +35,7 @@ for set in $(tr -s ' ' '\n' <<<"$asv_pairs" | cut -d: -f2 | sort -u); do
 
   dir=exp/$recipe/runs/$system/pitch-$set
   stamp=(--stamp "$dir/.stamp.json" --option "$options" --input "data/$set" --input "data/${set}_$system"
-    --input vpeval/f0.py --input vpeval/metrics/pitch.py --output "$dir/records.jsonl")
+    --input vpeval/audio/f0.py --input vpeval/metrics/pitch.py --output "$dir/records.jsonl")
   if up_to_date "${stamp[@]}"; then
     echo "$dir is up to date, skipped"
   else

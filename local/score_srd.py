@@ -9,10 +9,10 @@ utterances. Every input speaker needs a reference; further reference speakers ar
 and the mean rank of every speaker go to a file beside the records (here exp/asv/srd.speakers.tsv).
 """
 
-from vpeval import script
-from vpeval.disclosure import score_srd
-from vpeval.embeddings import read_embeddings
-from vpeval.records import parse_params, parse_tags
+from vpeval.core import script
+from vpeval.embeddings.directory import read_embeddings
+from vpeval.protocols.srd import score_srd
+from vpeval.results.records import parse_params, parse_tags
 
 
 def main() -> None:

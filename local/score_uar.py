@@ -11,12 +11,12 @@ spk2fold. An utterance without prediction counts as wrong.
 import logging
 from pathlib import Path
 
-from vpeval import script
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.core.tables import read_table
 from vpeval.data.layout import name_some
-from vpeval.errors import InputError
 from vpeval.metrics.uar import score_emotions
-from vpeval.records import Record, parse_tags, write_records
-from vpeval.tables import read_table
+from vpeval.results.records import Record, parse_tags, write_records
 
 
 def main() -> None:

@@ -12,14 +12,14 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from vpeval import script
-from vpeval.files import write_text
+from vpeval.core import script
+from vpeval.core.files import write_text
+from vpeval.core.tables import read_table
+from vpeval.data.trials import read_scores, read_trials, trial_speakers
 from vpeval.metrics.curves import det_curve, ece_curves
 from vpeval.metrics.scores import PooledScores
 from vpeval.metrics.verification import ScoredTrials, paired_difference, verification
-from vpeval.records import parse_params, parse_tags, write_records
-from vpeval.tables import read_table
-from vpeval.trials import read_scores, read_trials, trial_speakers
+from vpeval.results.records import parse_params, parse_tags, write_records
 
 
 def main() -> None:

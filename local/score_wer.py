@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from vpeval import script
+from vpeval.asr.text import NORMALIZERS
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.core.tables import read_table
 from vpeval.data.layout import name_some
-from vpeval.errors import InputError
 from vpeval.metrics.wer import (
     Counts,
     ErrorCounts,
@@ -25,9 +27,7 @@ from vpeval.metrics.wer import (
     speaker_interval,
     sum_by_speaker,
 )
-from vpeval.records import Record, parse_params, parse_tags, write_records
-from vpeval.tables import read_table
-from vpeval.text import NORMALIZERS
+from vpeval.results.records import Record, parse_params, parse_tags, write_records
 
 
 def main() -> None:

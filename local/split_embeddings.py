@@ -12,9 +12,9 @@ utterances for both are left out.
 import logging
 from pathlib import Path
 
-from vpeval import script
-from vpeval.embeddings import pool, read_embeddings, split, write_embeddings
-from vpeval.errors import InputError
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.embeddings.directory import pool, read_embeddings, split, write_embeddings
 
 
 def main() -> None:

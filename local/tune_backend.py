@@ -12,11 +12,11 @@ import argparse
 import itertools
 from statistics import fmean
 
-from vpeval import script
 from vpeval.asv.backend import Settings
 from vpeval.asv.plda import Prior
 from vpeval.asv.tuning import Quality, make_folds, measure
-from vpeval.embeddings import read_embeddings
+from vpeval.core import script
+from vpeval.embeddings.directory import read_embeddings
 
 
 def main() -> None:

@@ -11,12 +11,12 @@ Tries all weights on <tune-nbest>, takes those with the fewest word errors, writ
 import argparse
 import logging
 
-from vpeval import script
+from vpeval.asr.lm import read_arpa
 from vpeval.asr.nbest import Rescorer, Weights, read_nbest, tune
-from vpeval.errors import InputError
-from vpeval.lm import read_arpa
-from vpeval.tables import read_table, write_table
-from vpeval.text import NORMALIZERS
+from vpeval.asr.text import NORMALIZERS
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.core.tables import read_table, write_table
 
 
 def main() -> None:

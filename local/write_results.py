@@ -15,8 +15,8 @@ was trained so, the option is not needed.
 import logging
 from pathlib import Path
 
-from vpeval import script
-from vpeval.files import write_text
+from vpeval.core import script
+from vpeval.core.files import write_text
 from vpeval.results.editions import EDITIONS, has_semi_informed, of_system, render
 from vpeval.results.load import load
 

@@ -5,8 +5,8 @@ import sys
 import time
 from pathlib import Path
 
-from vpeval import script
 from vpeval.anon import driver
+from vpeval.core import script
 
 
 def main() -> None:

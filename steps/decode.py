@@ -12,12 +12,13 @@ an interrupted call goes on where it stopped.
 from functools import partial
 from pathlib import Path
 
-from vpeval import batch, script
 from vpeval.asr.nbest import Hypothesis, read_hypothesis, write_nbest
-from vpeval.tables import write_table
+from vpeval.core import script
+from vpeval.core.tables import write_table
+from vpeval.jobs import batch
 
 ROOT = Path(__file__).resolve().parents[1]
-CODE = ("vpeval/asr", "vpeval/lm.py", "vpeval/audio.py", "conf/models.yaml")
+CODE = ("vpeval/asr", "vpeval/asr/lm.py", "vpeval/audio/io.py", "conf/models.yaml")
 
 
 def main() -> None:

@@ -13,17 +13,18 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval import batch, script
-from vpeval.ark import write_vectors
 from vpeval.asv.attackers import encoder_files
-from vpeval.embeddings import group
-from vpeval.tables import write_table
+from vpeval.core import script
+from vpeval.core.tables import write_table
+from vpeval.embeddings.ark import write_vectors
+from vpeval.embeddings.directory import group
+from vpeval.jobs import batch
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = (
     *(f"vpeval/asv/{name}.py" for name in ("encoders", "directory", "speechbrain", "weights")),
-    "vpeval/audio.py",
-    "vpeval/features.py",
+    "vpeval/audio/io.py",
+    "vpeval/audio/f0_histogram.py",
     "conf/models.yaml",
 )
 

@@ -7,11 +7,11 @@ Usage: steps/make_lm.py [options] <out.arpa> <text> ...
 The small model of the challenge is a pruned trigram (--order 3 --min-count 2), the large one keeps all n-grams.
 """
 
-from vpeval import script
-from vpeval.errors import InputError
-from vpeval.lm import estimate, write_arpa
-from vpeval.tables import read_table
-from vpeval.text import NORMALIZERS
+from vpeval.asr.lm import estimate, write_arpa
+from vpeval.asr.text import NORMALIZERS
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.core.tables import read_table
 
 
 def main() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval import script
-from vpeval.embeddings import pool, read_embeddings, write_embeddings
+from vpeval.core import script
+from vpeval.embeddings.directory import pool, read_embeddings, write_embeddings
 
 
 def main() -> None:

@@ -10,8 +10,9 @@ judged by the classifier in <models-dir>/fold_<fold>, otherwise all by the one i
 
 from pathlib import Path
 
-from vpeval import batch, script
-from vpeval.tables import write_table
+from vpeval.core import script
+from vpeval.core.tables import write_table
+from vpeval.jobs import batch
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -23,7 +24,7 @@ def main() -> None:
         "--interface", default="CustomEncoderWav2vec2Classifier", help="class in custom_interface.py, if there is one"
     )
     args = parser.parse_args()
-    code = [args.conf, ROOT / "vpeval/asr/emotion.py", ROOT / "vpeval/audio.py"]
+    code = [args.conf, ROOT / "vpeval/asr/emotion.py", ROOT / "vpeval/audio/io.py"]
     targets = [batch.target(path, args.out / path.name, code, interface=args.interface) for path in args.data]
     worker = (str(ROOT / "steps/jobs/predict_emotions.py"), str(args.conf), args.interface)
     task = batch.Task("emotions", worker, ".txt", finish)

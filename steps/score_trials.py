@@ -6,12 +6,12 @@ Usage: steps/score_trials.py [--backend NPZ] <enroll-embedding-dir> <trial-embed
          data/mini_dev_trials_f/trials exp/mini/runs/original/ASV-mini_dev_enrolls-mini_dev_trials_f/scores
 """
 
-from vpeval import script
 from vpeval.asv import backend
 from vpeval.asv.scoring import score_trials
+from vpeval.core import script
+from vpeval.core.files import write_text
 from vpeval.data.directory import trial_rows
-from vpeval.embeddings import read_embeddings
-from vpeval.files import write_text
+from vpeval.embeddings.directory import read_embeddings
 
 
 def main() -> None:

@@ -11,12 +11,12 @@ call goes on with the next epoch.
 import shutil
 from pathlib import Path
 
-from vpeval import script
-from vpeval.files import replace_directory, write_text
-from vpeval.stamps import STAMP, fingerprint, is_current, write_stamp
+from vpeval.core import script
+from vpeval.core.files import replace_directory, write_text
+from vpeval.jobs.stamps import STAMP, fingerprint, is_current, write_stamp
 
 ROOT = Path(__file__).resolve().parents[1]
-CODE = ("vpeval/asr/training.py", "vpeval/asr/network.py", "vpeval/audio.py", "vpeval/text.py")
+CODE = ("vpeval/asr/training.py", "vpeval/asr/network.py", "vpeval/audio/io.py", "vpeval/asr/text.py")
 DECODE = """\
 # Beam search over the letters of the network in this directory.
 recognizer: speechbrain
@@ -46,8 +46,8 @@ def main() -> None:
         print(f"{args.out} is up to date, skipped")
         return
     # Importing torch takes seconds, and a skipped training should not.
-    from vpeval import compute
     from vpeval.asr.training import Settings, read_utterances, train
+    from vpeval.core import compute
 
     compute.set_up(args.num_threads)
     work = args.out.with_name(f".{args.out.name}.work")

@@ -15,12 +15,12 @@ import shutil
 import sys
 from pathlib import Path
 
-from vpeval import script
 from vpeval.asv.attackers import encoder_files
-from vpeval.config import read_config
-from vpeval.errors import InputError
-from vpeval.files import replace_directory, write_text
-from vpeval.stamps import STAMP, fingerprint, is_current, write_stamp
+from vpeval.core import script
+from vpeval.core.config import read_config
+from vpeval.core.errors import InputError
+from vpeval.core.files import replace_directory, write_text
+from vpeval.jobs.stamps import STAMP, fingerprint, is_current, write_stamp
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = (("encoders", "directory", "speechbrain", "training", "weights"), ("backend", "plda"))
@@ -61,7 +61,7 @@ def train_backend(args: argparse.Namespace, work: Path, made_from: str) -> None:
     """Estimate LDA and PLDA on embeddings."""
     from vpeval.asv import backend
     from vpeval.asv.plda import Prior
-    from vpeval.embeddings import pool, read_embeddings
+    from vpeval.embeddings.directory import pool, read_embeddings
 
     profile = read_config(args.profile, lda=int, iterations=int, prior_speakers=float, prior_utts=float)
     prior = Prior(profile["prior_speakers"], profile["prior_utts"])
@@ -83,9 +83,9 @@ def train_encoder(args: argparse.Namespace, work: Path, made_from: str) -> None:
     """Train a network; importing torch takes seconds, and a skipped training should not."""
     import torch
 
-    from vpeval import compute
     from vpeval.asv import training
     from vpeval.asv.encoders import has_weights, make_encoder
+    from vpeval.core import compute
 
     if args.mode == "finetune" and not has_weights(args.conf):
         raise InputError("has no weights to start from; use --mode scratch, or another --start", args.conf)

@@ -36,7 +36,7 @@ if part unit; then
 fi
 
 if part e2e; then
-  mapfile -t models < <(python3 -c 'from vpeval.models import read_models; print(*read_models(), sep="\n")')
+  mapfile -t models < <(python3 -c 'from vpeval.core.models import read_models; print(*read_models(), sep="\n")')
   utils/get_model.py "${models[@]}" >/dev/null
   # One worker per file: the tests of a file share what they made.
   python3 -m pytest -n 2 --dist loadfile -m e2e tests

@@ -4,8 +4,8 @@
 import tempfile
 from pathlib import Path
 
-from vpeval import script
 from vpeval.anon import conformance, driver
+from vpeval.core import script
 from vpeval.data.directory import DataDir
 
 ROOT = Path(__file__).resolve().parents[1]

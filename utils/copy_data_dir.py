@@ -7,7 +7,7 @@ Usage: utils/copy_data_dir.py [options] <src> <dst>
  e.g.: utils/copy_data_dir.py --utt-prefix sp0.9- --spk-prefix sp0.9- data/train data/train_sp0.9
 """
 
-from vpeval import script
+from vpeval.core import script
 from vpeval.data.cut import rename
 from vpeval.data.directory import DataDir
 

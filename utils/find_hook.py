@@ -5,8 +5,8 @@ Usage: utils/find_hook.py [--options TEXT] <anonymizer>
  e.g.: utils/find_hook.py --options "--alpha 0.7" mcadams  # local/anon/mcadams/anonymize.py, mcadams, --alpha, 0.7
 """
 
-from vpeval import script
 from vpeval.anon.driver import find_hook, split_options, system_name
+from vpeval.core import script
 
 
 def main() -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Mend a data directory: sort it, drop what is malformed, repeated, orphaned or unreadable, rebuild spk2utt.
+"""Fix a data directory: sort it, drop what is malformed, repeated, orphaned or unreadable, rebuild spk2utt.
 
 Files that change are kept as they were in <data-dir>/.backup.
 
@@ -9,12 +9,12 @@ Usage: utils/fix_data_dir.py [options] <data-dir>
 
 import sys
 
-from vpeval import script
-from vpeval.data.mend import mend
+from vpeval.core import script
+from vpeval.data.fix import fix
 
 
 def main() -> None:
-    """Mend and say what was removed."""
+    """Fix and say what was removed."""
     parser = script.Parser(__doc__)
     parser.add_argument(
         "--audio", type=script.boolean, default=True, metavar="true|false", help="open the audio files (default: true)"
@@ -22,13 +22,13 @@ def main() -> None:
     parser.add_argument("data", metavar="data-dir")
     args = parser.parse_args()
 
-    mended = mend(args.data, audio=args.audio)
+    mended = fix(args.data, audio=args.audio)
     for note in mended.notes:
         print(note, file=sys.stderr)
     if mended.changed:
         print(f"{args.data}: mended {', '.join(mended.changed)}; {len(mended.data.utts)} utterances remain")
     else:
-        print(f"{args.data}: nothing to mend")
+        print(f"{args.data}: nothing to fix")
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ import math
 from collections import Counter
 from pathlib import Path
 
-from vpeval import script
+from vpeval.core import script
 from vpeval.data.directory import DataDir
-from vpeval.data.trials import TrialOptions, make_trials
+from vpeval.data.make_trials import TrialOptions, make_trials
 
 
 def main() -> None:

@@ -189,4 +189,4 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         stop("interrupted; start again to go on")
     except OSError as error:
-        stop("cannot write the environment (%s).\nMake room or mend the permissions and start again. %s" % (error, OWN))
+        stop("cannot write the environment (%s).\nMake room or fix the permissions and start again. %s" % (error, OWN))

@@ -11,7 +11,8 @@ import sys
 import time
 from pathlib import Path
 
-from vpeval import launch, script
+from vpeval.core import script
+from vpeval.jobs import launch
 
 
 class ProgressLine:

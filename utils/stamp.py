@@ -12,7 +12,8 @@ when there is work to do, and with 1 when an input is missing.
 
 from pathlib import Path
 
-from vpeval import script, stamps
+from vpeval.core import script
+from vpeval.jobs import stamps
 
 
 def main() -> int:

@@ -5,10 +5,10 @@ Usage: utils/subset_data.py [--seed S] <one way to choose> <src> <dst>
  e.g.: utils/subset_data.py --per-spk 10 data/train-clean-360 data/train_small
 """
 
-from vpeval import script
+from vpeval.core import script
+from vpeval.core.tables import read_rows
 from vpeval.data import cut
 from vpeval.data.directory import DataDir
-from vpeval.tables import read_rows
 
 
 def main() -> None:

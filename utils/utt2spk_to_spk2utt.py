@@ -7,7 +7,7 @@ Usage: utils/utt2spk_to_spk2utt.py <utt2spk> > <spk2utt>
 
 from pathlib import Path
 
-from vpeval import script
+from vpeval.core import script
 from vpeval.data.directory import invert, read_utt2spk
 
 

@@ -17,11 +17,11 @@ import numpy as np
 import soundfile as sf
 from scipy.signal import resample_poly
 
-from vpeval import script
-from vpeval.audio import RATE, write_wave
+from vpeval.audio.io import RATE, write_wave
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.core.seeds import generator
 from vpeval.data.directory import DataDir
-from vpeval.errors import InputError
-from vpeval.seeds import generator
 
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 DIGITS_PER_STRING, REPETITIONS_PER_SESSION, REPETITIONS = 5, 3, 20

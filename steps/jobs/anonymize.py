@@ -15,11 +15,12 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from vpeval import batch, script
 from vpeval.anon import driver
 from vpeval.anon.hook import WHOLE_SET
-from vpeval.errors import InputError
-from vpeval.launch import die_with_parent
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.jobs import batch
+from vpeval.jobs.launch import die_with_parent
 
 
 def main() -> int:

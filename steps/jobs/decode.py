@@ -7,11 +7,12 @@ Usage: steps/jobs/decode.py <conf> <lm or empty> <job> <work-dir> ...
 import sys
 from pathlib import Path
 
-from vpeval import batch, script
+from vpeval.asr.lm import read_arpa
 from vpeval.asr.recognizers import NBestRecognizer, load_recognizer
-from vpeval.audio import read_audio
-from vpeval.files import write_text
-from vpeval.lm import read_arpa
+from vpeval.audio.io import read_audio
+from vpeval.core import script
+from vpeval.core.files import write_text
+from vpeval.jobs import batch
 
 
 def main() -> None:

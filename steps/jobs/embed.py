@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval import batch, script
 from vpeval.asv.encoders import load_encoder
-from vpeval.audio import read_audio
-from vpeval.errors import InputError
-from vpeval.files import atomic_path
+from vpeval.audio.io import read_audio
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.core.files import atomic_path
+from vpeval.jobs import batch
 
 
 def main() -> None:

@@ -8,11 +8,12 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from vpeval import batch, script
 from vpeval.asr.emotion import EmotionClassifier, fold_directory
-from vpeval.audio import read_audio
+from vpeval.audio.io import read_audio
+from vpeval.core import script
+from vpeval.core.files import write_text
 from vpeval.data.directory import DataDir
-from vpeval.files import write_text
+from vpeval.jobs import batch
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vpeval.anon import conformance
-from vpeval.audio import read_audio, write_wave
+from vpeval.audio.io import read_audio, write_wave
 from vpeval.data.directory import DataDir
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from vpeval.anon import driver, hook
-from vpeval.audio import RATE, read_audio, write_wave
+from vpeval.audio.io import RATE, read_audio, write_wave
+from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
-from vpeval.errors import InputError
 
 UTT2SPK = {"a-1": "a", "a-2": "a", "b-1": "b"}
 

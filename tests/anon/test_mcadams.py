@@ -10,8 +10,8 @@ from scipy.signal import lfilter
 from tests.anon.transcription import per_frame_mcadams, scalar_burg
 from vpeval.anon import mcadams
 from vpeval.anon.mcadams import McAdams
-from vpeval.audio import RATE, read_audio
-from vpeval.errors import InputError
+from vpeval.audio.io import RATE, read_audio
+from vpeval.core.errors import InputError
 
 AUDIO = Path(__file__).resolve().parents[2] / "egs/mini/corpus/audio"
 VOICES = [AUDIO / f"{utt[:4]}/{utt}.opus" for utt in ("f002-006", "m031-011", "m047-022")]

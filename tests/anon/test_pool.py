@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vpeval import seeds
 from vpeval.anon.xvector import pool
 from vpeval.anon.xvector.pool import Pool, Rule
-from vpeval.errors import InputError
+from vpeval.core import seeds
+from vpeval.core.errors import InputError
 
 
 def plane(degrees: list[float], genders: str = "") -> Pool:

@@ -7,7 +7,7 @@ import pytest
 
 from vpeval.anon import formant_f0, vocoder, vtln
 from vpeval.anon.vocoder import Speech
-from vpeval.audio import RATE
+from vpeval.audio.io import RATE
 
 SECONDS = 0.6
 F0 = 150.0

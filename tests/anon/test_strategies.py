@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from vpeval import seeds
 from vpeval.anon.strategies import STRATEGIES, Strategy, draw_seeds
+from vpeval.core import seeds
+from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
-from vpeval.errors import InputError
 
 UTT2SPK = {"a-1": "a", "a-2": "a", "b-1": "b"}
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import yaml
 
-from vpeval.audio import RATE, read_audio
+from vpeval.audio.io import RATE, read_audio
+from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
-from vpeval.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEAKERS = {"train": ("f005",), "pool": ("f001", "f003", "m043", "m045"), "trial": ("f002", "m031")}

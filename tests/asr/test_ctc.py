@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vpeval.asr.ctc import BeamSearch
-from vpeval.lm import estimate
+from vpeval.asr.lm import estimate
 
 LABELS = ["<blank>", " ", "a", "b"]
 BLANK = 0

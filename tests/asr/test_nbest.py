@@ -1,9 +1,9 @@
 import pytest
 
+from vpeval.asr.lm import estimate
 from vpeval.asr.nbest import Hypothesis, Rescorer, Weights, read_nbest, tune, write_nbest
-from vpeval.errors import InputError
-from vpeval.lm import estimate
-from vpeval.text import vpc2020
+from vpeval.asr.text import vpc2020
+from vpeval.core.errors import InputError
 
 LM = estimate([["GOOD", "DAY"], ["GOOD", "DAY"], ["BAD", "DAYS"]], 2)
 NBEST = {

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from vpeval.asr.recognizers import load_recognizer
-from vpeval.audio import read_audio
+from vpeval.asr.text import vpc2020
+from vpeval.audio.io import read_audio
+from vpeval.core.seeds import generator
 from vpeval.metrics.wer import ErrorCounts, score_texts
-from vpeval.seeds import generator
-from vpeval.text import vpc2020
 
 CONF = Path(__file__).parents[2] / "conf/asr/vosk_digits.yaml"
 NAMES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]

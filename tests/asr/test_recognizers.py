@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vpeval.asr.lm import estimate
 from vpeval.asr.recognizers import NBestRecognizer, load_recognizer
-from vpeval.errors import InputError
-from vpeval.lm import estimate
+from vpeval.core.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 CONF = ROOT / "conf/asr"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vpeval.audio import write_wave
+from vpeval.audio.io import write_wave
 
 ROOT = Path(__file__).parents[2]
 CONF = """\

@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 
-from vpeval.audio import RATE, write_wave
+from vpeval.audio.io import RATE, write_wave
 from vpeval.data.directory import DataDir
 
 SMALL = "encoder: ecapa\nmodel: {model}\nmels: 20\nchannels: [16, 16, 16, 16, 48]\ndimension: 8\n"

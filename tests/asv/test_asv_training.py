@@ -9,7 +9,7 @@ import torch
 from vpeval.asv import training
 from vpeval.asv.encoders import make_encoder
 from vpeval.asv.training import Profile, crop, hold_out, read_corpus, train
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
 
 PROFILES = Path(__file__).parents[2] / "conf/asv/train"
 QUICK = Profile(3, 10, 0.3, 0.2, 30.0, "adam", 0.01, 1e-4, 0.0, 3, 0.2, False, (), 0)

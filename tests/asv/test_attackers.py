@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from vpeval.asv.attackers import Attacker, encoder_files, read_attacker
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
 
 CONF = Path(__file__).parents[2] / "conf/asv"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import soundfile as sf
 
-from vpeval.audio import read_audio
+from vpeval.audio.io import read_audio
 from vpeval.data.directory import DataDir
 
 SCRIPT = Path(__file__).parents[2] / "egs/audiomnist/corpus_to_data.py"

@@ -6,8 +6,8 @@ import pytest
 from vpeval.asv import backend
 from vpeval.asv.backend import Settings
 from vpeval.asv.plda import Prior
-from vpeval.embeddings import group
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
+from vpeval.embeddings.directory import group
 
 
 def embeddings(speakers, utts, dimension=8, seed=0, name="train"):

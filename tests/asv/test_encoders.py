@@ -5,8 +5,8 @@ from conftest import SMALL
 
 from vpeval.asv.encoders import load_encoder, make_encoder
 from vpeval.asv.weights import load_weights, save_weights
-from vpeval.errors import InputError
-from vpeval.features import LAGS
+from vpeval.audio.f0_histogram import LAGS
+from vpeval.core.errors import InputError
 
 HYPERPARAMS = """\
 n_mels: 20

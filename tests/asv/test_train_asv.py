@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vpeval.asv import backend
-from vpeval.embeddings import read_embeddings, write_embeddings
+from vpeval.embeddings.directory import read_embeddings, write_embeddings
 
 ROOT = Path(__file__).parents[2]
 PROFILE = """\

@@ -6,8 +6,8 @@ import pytest
 from vpeval.asv.backend import Settings
 from vpeval.asv.plda import Prior
 from vpeval.asv.tuning import make_folds, measure
-from vpeval.embeddings import group
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
+from vpeval.embeddings.directory import group
 
 
 def embeddings(speakers=8, utts=6, nuisance=0.0):

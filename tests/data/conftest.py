@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vpeval.audio import write_wave
+from vpeval.audio.io import write_wave
 from vpeval.data.directory import DataDir
 
 UTT2SPK = {f"{spk}-{n}": spk for spk in ("a", "b", "c") for n in (1, 2)}

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vpeval.core.errors import InputError
 from vpeval.data import cut
 from vpeval.data.directory import DataDir
-from vpeval.errors import InputError
 
 
 def corpus(durations: dict[str, list[int]], path: str = "data/x") -> DataDir:

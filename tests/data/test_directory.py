@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir, invert
-from vpeval.errors import InputError
 
 IDS = st.text("aB1-_", min_size=1, max_size=5)
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
-from vpeval.data.trials import TrialOptions, make_trials
-from vpeval.errors import InputError
+from vpeval.data.make_trials import TrialOptions, make_trials
 
 GENDERS = {"a": "f", "b": "f", "c": "m", "d": "m", "e": "f"}
 OPTIONS = TrialOptions(Path("out"), "toy")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import soundfile as sf
 
-from vpeval.audio import write_wave
+from vpeval.audio.io import write_wave
 from vpeval.data.directory import DataDir
 from vpeval.data.validate import Problem, validate
 
@@ -39,7 +39,7 @@ def test_a_problem_reads_as_file_line_message_remedy() -> None:
     ("name", "old", "new", "start"),
     [
         ("utt2spk", "a-1 a\n", "", "spk2utt:1: is not the inverse of utt2spk for 1 speakers (a)"),
-        ("utt2spk", "a-1 a", "a 1 a", "utt2spk:1: 3 fields where '<utterance> <speaker>' is expected; mend the line; ids must not hold blanks"),
+        ("utt2spk", "a-1 a", "a 1 a", "utt2spk:1: 3 fields where '<utterance> <speaker>' is expected; fix the line; ids must not hold blanks"),
         ("utt2spk", "a-2 a\n", "a-2 a\na-2 a\n", "utt2spk:3: 'a-2' appears twice, here and in line 2"),
         ("utt2spk", "a-1 a\na-2 a\n", "a-2 a\na-1 a\n", "utt2spk:2: not sorted in the C locale: line 1 'a-2 a' stands before line 2 'a-1 a'"),
         ("text", "HELLO B\n", "HELLO <s> B\n", "text:3: the transcript of 'b-1' holds <s>, </s> or #0"),

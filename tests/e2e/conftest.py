@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from vpeval import models
+from vpeval.core import models
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,7 +9,7 @@ import kaldiio
 import numpy as np
 import pytest
 
-from vpeval.records import Record, read_records
+from vpeval.results.records import Record, read_records
 
 pytestmark = pytest.mark.e2e
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from vpeval import models
-from vpeval.records import read_records
+from vpeval.core import models
+from vpeval.results.records import read_records
 
 pytestmark = pytest.mark.e2e
 

@@ -1,7 +1,7 @@
 import pytest
 from toy_runs import make_runs
 
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
 from vpeval.figures.data import load_results, read_epochs, read_side_file, speaker_values
 
 

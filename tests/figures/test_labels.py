@@ -4,8 +4,8 @@ import pytest
 
 from vpeval.asv.attackers import Attacker
 from vpeval.figures.labels import METRICS, metric, set_title
-from vpeval.records import Record
 from vpeval.results.attacks import attack_model
+from vpeval.results.records import Record
 
 
 def record(condition, attacker="ecapa"):

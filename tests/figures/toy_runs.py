@@ -11,12 +11,12 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from vpeval.audio import write_wave
-from vpeval.files import write_text
+from vpeval.audio.io import write_wave
+from vpeval.core.files import write_text
 from vpeval.metrics.curves import det_curve, ece_curves
 from vpeval.metrics.scores import pool
-from vpeval.records import Record, write_records
-from vpeval.speaker_values import Scores, SpeakerValue
+from vpeval.protocols.speaker_values import Scores, SpeakerValue
+from vpeval.results.records import Record, write_records
 
 ROOT = Path(__file__).parents[2]
 SPEAKERS = [f"s{k}" for k in range(6)]

@@ -8,9 +8,9 @@ import embedding_dirs
 import numpy as np
 import pytest
 
-from vpeval import audit
-from vpeval.embeddings import group, write_embeddings
-from vpeval.records import Record, write_records
+from vpeval.embeddings.directory import group, write_embeddings
+from vpeval.protocols import audit
+from vpeval.results.records import Record, write_records
 
 SPEAKERS, UTTS, DIMENSION = 8, 6, 32
 SETS = ("toy_enrolls", "toy_trials_f")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from in_process import call
 
-from vpeval.audio import RATE, write_wave
+from vpeval.audio.io import RATE, write_wave
 
 
 def voice(start, end):

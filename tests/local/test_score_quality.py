@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from in_process import call
 
-from vpeval.audio import write_wave
+from vpeval.audio.io import write_wave
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import sys
 import pytest
 from embedding_dirs import ROOT, failure, records, run, speakers, write
 
-from vpeval.embeddings import read_embeddings
+from vpeval.embeddings.directory import read_embeddings
 
 SCRIPT = "score_srd.py"
 
@@ -79,6 +79,6 @@ def test_pooled_directories_are_split_into_disjoint_inputs_and_references(corpus
 
 
 def test_scorers_do_not_import_torch():
-    code = "import sys, vpeval.legal, vpeval.disclosure, vpeval.speaker_overlap; print('torch' in sys.modules)"
+    code = "import sys, vpeval.protocols.linkability, vpeval.protocols.singling_out, vpeval.protocols.srd, vpeval.protocols.speaker_overlap; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout == "False\n"

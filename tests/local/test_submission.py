@@ -10,7 +10,7 @@ import pytest
 import soundfile as sf
 from in_process import call
 
-from vpeval.records import Record, write_records
+from vpeval.results.records import Record, write_records
 from vpeval.submission.check import check, wave_fault
 from vpeval.submission.layout import is_safe
 

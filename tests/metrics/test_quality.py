@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
 from vpeval.metrics import quality
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from oracles import pav_llrs
 
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
 from vpeval.metrics.similarity import CONDITIONS, PairScores, _d_diag, similarity_matrix, voice_similarity
 
 NAMES = ["a", "b", "c"]

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import recall_score
 
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
 from vpeval.metrics.uar import score_emotions, unweighted_average_recall
 
 EMOTIONS = ["sad", "neu", "ang", "hap"]

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vpeval.core.seeds import generator
 from vpeval.metrics import verification as module
 from vpeval.metrics.bootstrap import multiplicities, percentile_interval
 from vpeval.metrics.scores import pool
 from vpeval.metrics.verification import ScoredTrials, paired_difference, verification
-from vpeval.seeds import generator
 
 NAMES = [
     "eer_kaldi",

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vpeval.errors import InputError
+from vpeval.asr.text import NORMALIZERS, vpc2020, vpc2024, vpc2026
+from vpeval.core.errors import InputError
 from vpeval.metrics.wer import ErrorCounts, count_errors, paired_test, score_texts, speaker_interval, sum_by_speaker
-from vpeval.text import NORMALIZERS, vpc2020, vpc2024, vpc2026
 
 words = st.lists(st.sampled_from("abc"), max_size=14)
 reproducible = settings(derandomize=True)

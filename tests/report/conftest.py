@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "figures"))
 
 from toy_runs import TRIALS, make_runs, write_audio
 
-from vpeval.files import write_text
+from vpeval.core.files import write_text
 
 
 @pytest.fixture(scope="session")

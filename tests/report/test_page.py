@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 import pytest
 from toy_runs import make_runs, run_script, write_audio
 
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
 from vpeval.figures.data import load_results
-from vpeval.report import audio, legal
+from vpeval.report import audio, criteria
 from vpeval.report.audit import read_audit
 from vpeval.report.page import Context, build, inline_svg
 
@@ -138,7 +138,7 @@ def test_samples_come_from_different_sets_and_keep_to_the_limit(toy):
 
 def test_above_chance_is_judged_by_the_interval(toy):
     results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
-    singling, linking, inference = legal.criteria(results, "toy")
+    singling, linking, inference = criteria.criteria(results, "toy")
     assert [finding.above_chance for finding in singling.findings] == [False, True]
     assert all(finding.above_chance for finding in linking.findings)
     assert inference.findings == ()

@@ -4,9 +4,9 @@ import pytest
 
 from vpeval.asv.attackers import Attacker
 from vpeval.figures.data import Entry, Results
-from vpeval.records import Record
 from vpeval.report.verdict import GRADES, judge
 from vpeval.results.attacks import attack_model
+from vpeval.results.records import Record
 
 
 def results(*records, trained_on="original"):

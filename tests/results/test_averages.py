@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vpeval.errors import InputError
-from vpeval.records import Record
+from vpeval.core.errors import InputError
 from vpeval.results.averages import average, averages, weights
+from vpeval.results.records import Record
 
 SETS = [f"{corpus}_dev_trials_{g}{common}" for g in "fm" for corpus, common in
         (("libri", ""), ("vctk", ""), ("vctk", "_common"))]  # fmt: skip

@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vpeval.errors import InputError
-from vpeval.records import Record, write_records
-from vpeval.results import compare
+from vpeval.core.errors import InputError
+from vpeval.results import significance as compare
+from vpeval.results.records import Record, write_records
 
 RULES = compare.RULES["2024"]
 

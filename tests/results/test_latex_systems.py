@@ -1,9 +1,9 @@
 import pytest
 from test_latex import compile_tables, needs_latex
 
-from vpeval.errors import InputError
-from vpeval.records import Record
-from vpeval.results import latex_systems
+from vpeval.core.errors import InputError
+from vpeval.results.formats import latex_systems
+from vpeval.results.records import Record
 
 
 def eer(system, condition, value, interval=(None, None), **more):

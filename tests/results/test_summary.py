@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from vpeval.errors import InputError
-from vpeval.records import Record
+from vpeval.core.errors import InputError
 from vpeval.results import summary
+from vpeval.results.records import Record
 
 
 def asv(metric, value, condition, system, gender="f", interval=(None, None), **more):

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vpeval.errors import InputError
-from vpeval.records import Record
-from vpeval.results import vpc2020
+from vpeval.core.errors import InputError
+from vpeval.results.formats import vpc2020
+from vpeval.results.records import Record
 
 PUBLISHED_SHAPE = """\
 ASV-toy_dev_enrolls-toy_dev_trials_f

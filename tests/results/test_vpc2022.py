@@ -1,9 +1,9 @@
 import pytest
 from result_samples import RESULTS_2022, SUMMARY_2022
 
-from vpeval.errors import InputError
-from vpeval.records import Record
-from vpeval.results import vpc2022
+from vpeval.core.errors import InputError
+from vpeval.results.formats import vpc2022
+from vpeval.results.records import Record
 
 
 @pytest.fixture

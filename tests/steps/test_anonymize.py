@@ -12,9 +12,9 @@ import soundfile as sf
 
 from vpeval.anon import driver
 from vpeval.anon.check import is_whole_wave
-from vpeval.audio import read_audio, write_wave
+from vpeval.audio.io import read_audio, write_wave
+from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
-from vpeval.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 UTT2SPK = {f"{spk}-{n}": spk for spk in "abc" for n in (1, 2)}

@@ -10,7 +10,7 @@ import pytest
 
 from vpeval.anon import conformance
 from vpeval.anon.conformance import Subject, Verdict
-from vpeval.audio import write_wave
+from vpeval.audio.io import write_wave
 from vpeval.data.directory import DataDir
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -153,7 +153,7 @@ def test_a_pass_through_is_no_anonymiser_even_if_it_changes_the_level(judge) -> 
 
 def test_silence_is_refused(judge) -> None:
     told = failures(judge(then="samples = array.array('h', bytes(2 * len(samples)))"))
-    assert told == {"audio": "a-1.wav: is silent although its source is not; mend the hook"}
+    assert told == {"audio": "a-1.wav: is silent although its source is not; fix the hook"}
 
 
 def test_clipping_and_durations_that_change_by_half_are_warned_of(judge) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from vpeval.audio import write_wave
+from vpeval.audio.io import write_wave
 from vpeval.data.directory import DataDir
 
 UTILS = Path(__file__).resolve().parents[2] / "utils"
@@ -86,7 +86,7 @@ def test_fixing_says_what_it_removed_and_makes_the_directory_valid(tool, data: D
     assert "dropped 1 utterances without readable audio (a-0-0: " in result.err
     assert result.out.endswith("15 utterances remain\n")
     assert tool("validate_data_dir.py", data.path).code == 0
-    assert tool("fix_data_dir.py", data.path).out == f"{data.path}: nothing to mend\n"
+    assert tool("fix_data_dir.py", data.path).out == f"{data.path}: nothing to fix\n"
 
 
 def test_fixing_a_hopeless_directory_fails(tool, data: DataDir) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from vpeval import models
+from vpeval.core import models
 
 SCRIPT = str(Path(__file__).resolve().parents[2] / "utils/get_model.py")
 

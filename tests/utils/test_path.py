@@ -68,7 +68,7 @@ def test_a_vpeval_python_that_is_none_is_a_message_and_ends_the_script(clone: Cl
     done = clone.run(VPEVAL_PYTHON=bad)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f"path.sh: VPEVAL_PYTHON={bad} is not a Python in a directory that has python3; mend or unset it\n"
+        f"path.sh: VPEVAL_PYTHON={bad} is not a Python in a directory that has python3; fix or unset it\n"
     )
 
 

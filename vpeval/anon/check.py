@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.audio import RATE, probe, read_audio
-from vpeval.errors import InputError
+from vpeval.audio.io import RATE, probe, read_audio
+from vpeval.core.errors import InputError
 
 _SILENT = 10 ** (-70 / 20)
 _CLIPPED_SHARE = 0.001
@@ -39,11 +39,11 @@ def check_output(utt: str, source: str, output: Path) -> Finding:
     before, after = read_audio(source), read_audio(str(output))
     loud = np.abs(before).max() > _SILENT
     if loud and np.abs(after).max() <= _SILENT:
-        raise InputError("is silent although its source is not; mend the hook", output)
+        raise InputError("is silent although its source is not; fix the hook", output)
     length = len(after) / len(before)
     if length < 0.1 or length > 10:
         raise InputError(
-            f"lasts {len(after) / RATE:.2f} s, the source {len(before) / RATE:.2f} s; mend the hook", output
+            f"lasts {len(after) / RATE:.2f} s, the source {len(before) / RATE:.2f} s; fix the hook", output
         )
     return Finding(
         utt,

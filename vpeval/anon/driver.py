@@ -9,14 +9,15 @@ import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vpeval import batch, seeds
 from vpeval.anon.check import Finding, check_output, is_whole_wave
-from vpeval.audio import is_pipe
+from vpeval.audio.io import is_pipe
+from vpeval.core import seeds
+from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
 from vpeval.data.directory import DataDir, write_files
 from vpeval.data.layout import name_some
-from vpeval.errors import InputError
-from vpeval.files import write_text
-from vpeval.stamps import fingerprint
+from vpeval.jobs import batch
+from vpeval.jobs.stamps import fingerprint
 
 PARTS = "out/wav"
 _ROOT = Path(__file__).resolve().parents[2]

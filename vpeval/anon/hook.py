@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval import script
 from vpeval.anon.strategies import STRATEGIES, Strategy, draw_seeds
-from vpeval.audio import RATE, read_audio, write_wave
+from vpeval.audio.io import RATE, read_audio, write_wave
+from vpeval.core import script
+from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
-from vpeval.errors import InputError
 
 Anonymize = Callable[[np.ndarray, int, int, str], np.ndarray]
 WHOLE_SET = "VPEVAL_HOOK_SET"

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
 
 Edition = Literal["2020", "2022", "2024"]
 Real = NDArray[np.float64]

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from vpeval.core.errors import InputError
+from vpeval.core.seeds import derive
 from vpeval.data.directory import DataDir
-from vpeval.errors import InputError
-from vpeval.seeds import derive
 
 Strategy = Literal["constant", "speaker", "utterance", "random"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)

@@ -14,8 +14,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.audio import RATE
-from vpeval.features import track_f0
+from vpeval.audio.f0_histogram import track_f0
+from vpeval.audio.io import RATE
 
 Real = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal
 
-from vpeval.audio import RATE
+from vpeval.audio.io import RATE
 
 _FFT = 512
 _SHIFT = 128

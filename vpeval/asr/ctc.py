@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from vpeval.asr.lm import END, UNKNOWN, NGram, Words
 from vpeval.asr.nbest import Hypothesis
-from vpeval.lm import END, UNKNOWN, NGram, Words
 
 _NEVER = -math.inf
 _FLOOR = -7.0

@@ -15,8 +15,8 @@ from speechbrain.inference.classifiers import EncoderClassifier
 from speechbrain.inference.interfaces import foreign_class
 from speechbrain.utils.fetching import FetchConfig, LocalStrategy
 
-from vpeval import compute
-from vpeval.errors import InputError
+from vpeval.core import compute
+from vpeval.core.errors import InputError
 
 _OWN_INTERFACE = "custom_interface.py"
 

@@ -20,12 +20,12 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.errors import InputError
-from vpeval.files import write_text
-from vpeval.lm import NGram
+from vpeval.asr.lm import NGram
+from vpeval.asr.text import Normalizer
+from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
+from vpeval.core.tables import read_lines
 from vpeval.metrics.wer import ErrorCounts, count_errors
-from vpeval.tables import read_lines
-from vpeval.text import Normalizer
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
+from vpeval.asr.lm import NGram, write_arpa
 from vpeval.asr.nbest import Hypothesis
+from vpeval.asr.text import vpc2020
 from vpeval.asr.vosk import to_pcm
-from vpeval.config import read_config
-from vpeval.errors import InputError
-from vpeval.lm import NGram, write_arpa
-from vpeval.optional import require
-from vpeval.text import vpc2020
+from vpeval.core.config import read_config
+from vpeval.core.errors import InputError
+from vpeval.core.optional import require
 
 _TRIED = 20
 """So many times the wanted number of hypotheses are looked at: most differ only in pauses and pronunciations."""

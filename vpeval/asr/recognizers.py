@@ -12,10 +12,10 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from vpeval.asr.lm import NGram
 from vpeval.asr.nbest import Hypothesis
-from vpeval.config import choose
-from vpeval.errors import InputError
-from vpeval.lm import NGram
+from vpeval.core.config import choose
+from vpeval.core.errors import InputError
 
 
 class Recognizer(Protocol):

@@ -20,12 +20,12 @@ from speechbrain.utils.checkpoints import Checkpointer
 from speechbrain.utils.epoch_loop import EpochCounter
 from speechbrain.utils.fetching import FetchConfig, LocalStrategy
 
-from vpeval import compute
 from vpeval.asr.ctc import BeamSearch
+from vpeval.asr.lm import NGram
 from vpeval.asr.nbest import Hypothesis
-from vpeval.config import read_config
-from vpeval.errors import InputError
-from vpeval.lm import NGram
+from vpeval.core import compute
+from vpeval.core.config import read_config
+from vpeval.core.errors import InputError
 
 __all__ = [
     "Brain",

@@ -18,7 +18,6 @@ import torch
 from scipy.signal import resample_poly
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from vpeval import compute
 from vpeval.asr.network import ConvCTC
 from vpeval.asr.speechbrain import (
     Brain,
@@ -29,13 +28,14 @@ from vpeval.asr.speechbrain import (
     Stage,
     ctc_loss,
 )
-from vpeval.audio import read_audio
-from vpeval.config import read_config
+from vpeval.asr.text import NORMALIZERS
+from vpeval.audio.io import read_audio
+from vpeval.core import compute
+from vpeval.core.config import read_config
+from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
+from vpeval.core.seeds import derive, generator
 from vpeval.data.directory import DataDir
-from vpeval.errors import InputError
-from vpeval.files import write_text
-from vpeval.seeds import derive, generator
-from vpeval.text import NORMALIZERS
 
 log = logging.getLogger(__name__)
 BLANK = 0

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval import models
-from vpeval.audio import RATE
-from vpeval.config import read_config
-from vpeval.optional import require
+from vpeval.audio.io import RATE
+from vpeval.core import models
+from vpeval.core.config import read_config
+from vpeval.core.optional import require
 
 _CHUNK = RATE // 4
 

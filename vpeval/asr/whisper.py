@@ -8,10 +8,10 @@ import numpy as np
 from faster_whisper import WhisperModel
 from faster_whisper.tokenizer import Tokenizer
 
-from vpeval import models
-from vpeval.audio import RATE
-from vpeval.config import read_config
-from vpeval.errors import InputError
+from vpeval.audio.io import RATE
+from vpeval.core import models
+from vpeval.core.config import read_config
+from vpeval.core.errors import InputError
 
 _WHISPER_SECONDS = 30
 _MARGIN_SECONDS = 2

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import yaml
 
-from vpeval.config import read_config
-from vpeval.errors import InputError
+from vpeval.core.config import read_config
+from vpeval.core.errors import InputError
 
 MODES = ("scratch", "finetune", "backend")
 PRETRAINED = "pretrained"

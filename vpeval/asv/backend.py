@@ -14,9 +14,9 @@ from scipy.linalg import eigh
 
 from vpeval.asv import plda
 from vpeval.asv.plda import Floats, Indices, Plda, Prior, Stats
-from vpeval.embeddings import Embeddings, Vectors
-from vpeval.errors import InputError
-from vpeval.files import atomic_path
+from vpeval.core.errors import InputError
+from vpeval.core.files import atomic_path
+from vpeval.embeddings.directory import Embeddings, Vectors
 
 VERSION = 1
 _RIDGE = 1e-3  # of the mean variance, so that LDA stands fewer vectors than dimensions

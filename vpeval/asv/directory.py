@@ -15,7 +15,7 @@ import yaml
 
 from vpeval.asv.speechbrain import InputNormalization, load_hyperpyyaml
 from vpeval.asv.weights import load_weights
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
 
 _PARTS = ("compute_features", "mean_var_norm", "embedding_model")
 _HARMLESS = re.compile(r"!(ref|copy|tuple|PLACEHOLDER)|tag:yaml\.org,2002:(map|seq|str|int|float|bool|null|merge)")

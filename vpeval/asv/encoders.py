@@ -15,14 +15,14 @@ import numpy as np
 import torch
 import yaml
 
-from vpeval import compute, models
 from vpeval.asv.directory import read_modules
 from vpeval.asv.speechbrain import ECAPA_TDNN, Fbank, InputNormalization, Xvector
 from vpeval.asv.weights import load_weights, save_weights
-from vpeval.config import choose, read_config
-from vpeval.errors import InputError
-from vpeval.features import LAGS, f0_histogram, track_f0
-from vpeval.files import write_text
+from vpeval.audio.f0_histogram import LAGS, f0_histogram, track_f0
+from vpeval.core import compute, models
+from vpeval.core.config import choose, read_config
+from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
 
 _SHORTEST = 4000  # a quarter of a second: below that the statistics pooling has next to nothing to pool
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from vpeval.asv.backend import Backend
 from vpeval.asv.plda import Floats
-from vpeval.embeddings import Embeddings
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
+from vpeval.embeddings.directory import Embeddings
 
 
 def score_trials(

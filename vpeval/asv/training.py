@@ -37,12 +37,12 @@ from vpeval.asv.speechbrain import (
     ddp_init_group,
     if_main_process,
 )
-from vpeval.audio import RATE, read_audio
-from vpeval.config import read_config
+from vpeval.audio.io import RATE, read_audio
+from vpeval.core.config import read_config
+from vpeval.core.errors import InputError
+from vpeval.core.files import atomic_path, write_text
+from vpeval.core.seeds import derive, generator
 from vpeval.data.directory import DataDir
-from vpeval.errors import InputError
-from vpeval.files import atomic_path, write_text
-from vpeval.seeds import derive, generator
 
 log = logging.getLogger(__name__)
 _OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}

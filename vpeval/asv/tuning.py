@@ -16,12 +16,12 @@ from vpeval.asv import backend
 from vpeval.asv.backend import Settings
 from vpeval.asv.plda import Floats
 from vpeval.asv.scoring import cosines
-from vpeval.embeddings import Embeddings, Indices, group
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
+from vpeval.core.seeds import generator
+from vpeval.embeddings.directory import Embeddings, Indices, group
 from vpeval.metrics.cllr import min_cllr
 from vpeval.metrics.eer import eer_rocch
 from vpeval.metrics.scores import PooledScores, pool
-from vpeval.seeds import generator
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import torch
 
-from vpeval.errors import InputError
-from vpeval.files import atomic_path
+from vpeval.core.errors import InputError
+from vpeval.core.files import atomic_path
 
 
 def load_weights(network: torch.nn.Module, path: Path) -> None:

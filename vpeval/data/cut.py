@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir, staged_directory, write_files
 from vpeval.data.draw import draw
 from vpeval.data.layout import name_some
-from vpeval.errors import InputError
 
 Key = TypeVar("Key", str, tuple[str, str])
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from vpeval.core.errors import InputError
+from vpeval.core.files import replace_directory, write_text
+from vpeval.core.tables import read_lines, read_rows, read_table, write_table
 from vpeval.data import layout
-from vpeval.errors import InputError
-from vpeval.files import replace_directory, write_text
-from vpeval.tables import read_lines, read_rows, read_table, write_table
 
 Trial = tuple[str, str, str]
 
@@ -238,7 +238,7 @@ def _check_keys(path: Path, table: Mapping[str, str], keys: Iterable[str], kind:
         line = None
     else:
         return
-    raise InputError(f"{message}; mend it, or run utils/fix_data_dir.py {path.parent}", path, line)
+    raise InputError(f"{message}; fix it, or run utils/fix_data_dir.py {path.parent}", path, line)
 
 
 def _read_enrolls(path: Path, utt2spk: Mapping[str, str]) -> tuple[str, ...]:

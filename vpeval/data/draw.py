@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vpeval.seeds import generator
+from vpeval.core.seeds import generator
 
 
 def shuffled(items: Iterable[str], seed: int, purpose: str, name: str) -> list[str]:

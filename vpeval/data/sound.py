@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from vpeval.audio import RATE, AudioInfo, is_pipe, probe, read_audio
-from vpeval.errors import InputError
+from vpeval.audio.io import RATE, AudioInfo, is_pipe, probe, read_audio
+from vpeval.core.errors import InputError
 
 
 def inspect_audio(entries: Mapping[str, str]) -> dict[str, AudioInfo | InputError]:

@@ -1,159 +1,180 @@
-"""Enrolment and trial sets from any data directory, by the rule of the VoicePrivacy challenges.
+"""Trials with their scores: ``trials`` (``spk utt target|nontarget``) matched with ``scores`` (``spk utt score``).
 
-Every enrolled speaker is enrolled with one session (a LibriSpeech chapter, say); the trial utterances come from the
-other sessions; the trials are the full cross product of the enrolled speakers and the trial utterances of one gender.
+Both files may be in any order, but they must hold the same pairs, each once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from itertools import zip_longest
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
 
-from vpeval.data.directory import DataDir, Trial
-from vpeval.data.draw import draw, shuffled
-from vpeval.data.layout import GENDERS, LABELS
-from vpeval.errors import InputError
+import numpy as np
+from numpy.typing import NDArray
 
-Sessions = dict[str, dict[str, list[str]]]
+from vpeval.core.errors import InputError
+from vpeval.core.tables import read_rows, read_table
+from vpeval.data.directory import trial_rows
+from vpeval.metrics.similarity import PairScores
 
-
-@dataclass(frozen=True)
-class TrialOptions:
-    """How to cut a corpus into enrolment and trial sets."""
-
-    out: Path
-    """Where the sets will be."""
-    name: str
-    """Beginning of their names."""
-    mixed: bool = False
-    """Whether to make a trial set of both genders, too."""
-    enroll_session: str | None = None
-    """The session to enrol every speaker with; None draws one per speaker."""
-    enroll_utts: int = 5
-    """How many utterances to enrol a speaker with where sessions are unknown."""
-    min_enroll_dur: float = 0
-    """Seconds that an enrolment must have (needs utt2dur); a speaker with none that long is an impostor only."""
-    enroll_speakers: int | None = None
-    """How many speakers to enrol, half of each gender; None enrols all."""
-    trials_per_session: int = 0
-    """How many utterances of each trial session of each speaker to keep; 0 keeps all."""
-    seed: int = 0
+StrPath = str | PathLike[str]
+Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class TrialSets:
-    """The enrolment set, and the trial sets by ``f``, ``m`` and ``mixed``; not yet written to their paths."""
+class Trials:
+    """The rows of a trials file, in file order; row i stands on line i + 1."""
 
-    enrolls: DataDir
-    trials: dict[str, DataDir]
+    path: StrPath
+    pairs: list[Pair]
+    is_target: NDArray[np.bool_]
 
 
-def make_trials(data: DataDir, options: TrialOptions) -> TrialSets:
-    """Cut `data`; a gender that no speaker has gets no trial set.
+@dataclass(frozen=True)
+class TrialSpeakers:
+    """Who speaks in each trial, as indices into `names`."""
 
-    Speakers who are not enrolled (too many, or no session long enough) speak nontarget trials only.
+    names: list[str]
+    enroll: NDArray[np.intp]
+    trial: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class UtterancePairs:
+    """Scored pairs by condition; utterance u, in sorted order, is spoken by ``names[speaker[u]]``."""
+
+    names: list[str]
+    speaker: NDArray[np.intp]
+    pairs: Mapping[str, PairScores]
+
+
+def read_trials(path: StrPath) -> Trials:
+    """Read a trials file that has target and nontarget trials and no pair twice."""
+    labels = {"target": True, "nontarget": False}
+    pairs: list[Pair] = []
+    is_target: list[bool] = []
+    for _, (spk, utt, label) in trial_rows(path):
+        pairs.append((spk, utt))
+        is_target.append(labels[label])
+    if not pairs:
+        raise InputError("holds no trials; is this the right file?", path)
+    for label, truth in labels.items():
+        if truth not in is_target:
+            raise InputError(f"holds no {label} trials; both kinds are needed to score", path)
+    _refuse_duplicates(path, pairs)
+    return Trials(path, pairs, np.array(is_target))
+
+
+def read_scores(path: StrPath, trials: Trials) -> NDArray[np.float64]:
+    """The score of every trial, in the order of the trials."""
+    pairs, scores = read_pair_scores(path, "speaker", "utterance")
+    if pairs == trials.pairs:
+        return scores
+    position = {pair: i for i, pair in enumerate(pairs)}
+    order = [position.get(pair, -1) for pair in trials.pairs]
+    if -1 in order:
+        line = order.index(-1)
+        trial = " ".join(trials.pairs[line])
+        raise InputError(f"trial '{trial}' has no score in {path}; score it", trials.path, line + 1)
+    if len(pairs) > len(order):
+        line = min(position[pair] for pair in position.keys() - set(trials.pairs))
+        trial = " ".join(pairs[line])
+        raise InputError(f"no trial '{trial}' in {trials.path}; remove the score or use its trials", path, line + 1)
+    return scores[order]
+
+
+def read_pair_scores(path: StrPath, first: str, second: str) -> tuple[list[Pair], NDArray[np.float64]]:
+    """Read ``<first> <second> <score>`` lines with finite scores and no pair twice; row i stands on line i + 1."""
+    pairs: list[Pair] = []
+    texts: list[str] = []
+    for _, (one, other, text) in read_rows(path, first, second, "score"):
+        pairs.append((one, other))
+        texts.append(text)
+    if not pairs:
+        raise InputError("holds no scores; is this the right file?", path)
+    _refuse_duplicates(path, pairs)
+    return pairs, _numbers(path, texts)
+
+
+def trial_speakers(
+    trials: Trials, utt2spk: Mapping[str, str] | None = None, source: StrPath = "utt2spk"
+) -> TrialSpeakers:
+    """Find the speaker of every trial utterance.
+
+    With `utt2spk` (read from `source`) its speakers are taken and checked against the labels. Without it, the speaker
+    is the enrolled one for utterances with a target trial, else the utterance-id up to the first '-', else the
+    utterance itself.
     """
-    sessions = _sessions(data, options)
-    enrolled = _choose_speakers(data, _enrolments(data, sessions, options), options)
-    enroll_utts = {utt for utts in enrolled.values() for utt in utts}
-    enrolls = replace(
-        data.subset(enroll_utts),
-        path=options.out / f"{options.name}_enrolls",
-        enrolls=tuple(sorted(enroll_utts)),
-        trials=None,
-    )
-    trial_utts = _trial_utts(sessions, enroll_utts, options)
-    genders = {gender: {gender} for gender in GENDERS if gender in data.spk2gender.values()}
-    if options.mixed:
-        genders["mixed"] = set(GENDERS)
-    trials = {}
-    for name, wanted in genders.items():
-        speakers = [spk for spk in sorted(enrolled) if data.spk2gender[spk] in wanted]
-        utts = [utt for utt in trial_utts if data.spk2gender[data.utt2spk[utt]] in wanted]
-        path = options.out / f"{options.name}_trials_{name}"
-        trials[name] = replace(data.subset(utts), path=path, enrolls=None, trials=_cross(data, speakers, utts, name))
-    return TrialSets(enrolls, trials)
+    own: dict[str, str] = {}
+    for line, ((spk, utt), is_target) in enumerate(zip(trials.pairs, trials.is_target, strict=True), start=1):
+        if is_target and own.setdefault(utt, spk) != spk:
+            message = f"'{utt}' is a target of both '{own[utt]}' and '{spk}'; an utterance has one speaker"
+            raise InputError(message, trials.path, line)
+    if utt2spk is None:
+        speaker = {utt: own.get(utt) or utt.partition("-")[0] or utt for _, utt in trials.pairs}
+    else:
+        speaker = _checked_speakers(trials, utt2spk, source)
+    names = sorted({spk for spk, _ in trials.pairs} | set(speaker.values()))
+    index = {name: i for i, name in enumerate(names)}
+    enroll = np.array([index[spk] for spk, _ in trials.pairs])
+    return TrialSpeakers(names, enroll, np.array([index[speaker[utt]] for _, utt in trials.pairs]))
 
 
-def _sessions(data: DataDir, options: TrialOptions) -> Sessions:
-    """Speaker → session → utterances; without utt2session a speaker has one session without a name."""
-    known = options.enroll_session is not None or "utt2session" in data.utt_tables
-    utt2session = data.table("utt2session") if known else dict.fromkeys(data.utt2spk, "")
-    sessions: Sessions = {}
-    for utt, spk in data.utt2spk.items():
-        sessions.setdefault(spk, {}).setdefault(utt2session[utt], []).append(utt)
-    return sessions
+def read_utterance_pairs(paths: Mapping[str, StrPath], utt2spk_path: StrPath) -> UtterancePairs:
+    """Read ``<utt> <utt> <score>`` files, one per condition, over the utterances of one utt2spk."""
+    utt2spk = read_table(utt2spk_path, "speaker")
+    read = {}
+    for condition, path in paths.items():
+        pairs, scores = read_pair_scores(path, "utterance", "utterance")
+        for line, pair in enumerate(pairs, start=1):
+            for utt in pair:
+                if utt not in utt2spk:
+                    raise InputError(f"utterance '{utt}' is not in {utt2spk_path}; add it", path, line)
+        read[condition] = pairs, scores
+    utts = sorted({utt for pairs, _ in read.values() for pair in pairs for utt in pair})
+    names = sorted({utt2spk[utt] for utt in utts})
+    utt_index = {utt: i for i, utt in enumerate(utts)}
+    spk_index = {name: i for i, name in enumerate(names)}
+    indexed = {}
+    for condition, (pairs, scores) in read.items():
+        first, second = np.array([(utt_index[a], utt_index[b]) for a, b in pairs]).T
+        indexed[condition] = PairScores(first, second, scores)
+    return UtterancePairs(names, np.array([spk_index[utt2spk[utt]] for utt in utts]), indexed)
 
 
-def _enrolments(data: DataDir, sessions: Sessions, options: TrialOptions) -> dict[str, list[str]]:
-    """The utterances to enrol each speaker with, for all speakers that can be enrolled."""
-    enrolments = {}
-    for spk, by_session in sessions.items():
-        if options.enroll_session is not None:
-            choices = {name: utts for name, utts in by_session.items() if name == options.enroll_session}
-        elif "utt2session" in data.utt_tables:
-            choices = by_session
-        else:
-            choices = {"": draw(data.spk2utt[spk], options.enroll_utts, options.seed, "enrolment utterances", spk)}
-        if options.min_enroll_dur > 0:
-            choices = {
-                name: utts
-                for name, utts in choices.items()
-                if sum(data.utt2dur[utt] for utt in utts) >= options.min_enroll_dur
-            }
-        for chosen in draw(choices, 1, options.seed, "enrolment session", spk):
-            enrolments[spk] = choices[chosen]
-    if not enrolments:
-        wanted = "" if options.enroll_session is None else f" in session '{options.enroll_session}'"
-        raise InputError(
-            f"no speaker has {options.min_enroll_dur:g} s of speech{wanted}; "
-            "choose another --enroll-session or a smaller --min-enroll-dur",
-            data.path,
-        )
-    return enrolments
-
-
-def _choose_speakers(data: DataDir, enrolments: dict[str, list[str]], options: TrialOptions) -> dict[str, list[str]]:
-    """As many speakers as asked for, drawn from the genders in turn."""
-    if options.enroll_speakers is None:
-        return enrolments
-    if options.enroll_speakers > len(enrolments):
-        raise InputError(
-            f"{len(enrolments)} speakers can be enrolled, not {options.enroll_speakers}; lower --enroll-speakers",
-            data.path,
-        )
-    queues = []
-    for gender in GENDERS:
-        speakers = (spk for spk in enrolments if data.spk2gender[spk] == gender)
-        queues.append(shuffled(speakers, options.seed, "enrolment speakers", gender))
-    in_turn = [spk for pair in zip_longest(*queues) for spk in pair if spk is not None]
-    return {spk: enrolments[spk] for spk in sorted(in_turn[: options.enroll_speakers])}
-
-
-def _trial_utts(sessions: Sessions, enroll_utts: set[str], options: TrialOptions) -> list[str]:
-    """The utterances left for trials, thinned as asked; a fixed enrolment session is nobody's trial."""
-    utts = []
-    for spk, by_session in sessions.items():
-        for session, members in by_session.items():
-            if session == options.enroll_session:
-                continue
-            left = [utt for utt in members if utt not in enroll_utts]
-            keep = options.trials_per_session or len(left)
-            utts += draw(left, keep, options.seed, "trial utterances", f"{spk} {session}")
-    return sorted(utts)
-
-
-def _cross(data: DataDir, speakers: Iterable[str], utts: Iterable[str], name: str) -> tuple[Trial, ...]:
-    trials = tuple(
-        (spk, utt, "target" if data.utt2spk[utt] == spk else "nontarget") for spk in speakers for utt in utts
-    )
-    labels = {label for _, _, label in trials}
-    for label in LABELS:
-        if label not in labels:
-            raise InputError(
-                f"the '{name}' set has no {label} trial: enrol more speakers, or leave utterances of other sessions",
-                data.path,
+def _checked_speakers(trials: Trials, utt2spk: Mapping[str, str], source: StrPath) -> dict[str, str]:
+    """The part of `utt2spk` that the trials use, if it agrees with their labels."""
+    for line, ((spk, utt), is_target) in enumerate(zip(trials.pairs, trials.is_target, strict=True), start=1):
+        if utt not in utt2spk:
+            raise InputError(f"utterance '{utt}' is not in {source}; add it", trials.path, line)
+        if (utt2spk[utt] == spk) != is_target:
+            label = "target" if is_target else "nontarget"
+            message = (
+                f"{label} trial of '{spk}', but {source} says that '{utt}' is spoken by '{utt2spk[utt]}'; correct one"
             )
-    return trials
+            raise InputError(message, trials.path, line)
+    return {utt: utt2spk[utt] for _, utt in trials.pairs}
+
+
+def _refuse_duplicates(path: StrPath, pairs: list[Pair]) -> None:
+    if len(set(pairs)) == len(pairs):
+        return
+    seen: set[Pair] = set()
+    for line, pair in enumerate(pairs, start=1):
+        if pair in seen:
+            raise InputError(f"pair '{' '.join(pair)}' appears twice; keep one line", path, line)
+        seen.add(pair)
+
+
+def _numbers(path: StrPath, texts: list[str]) -> NDArray[np.float64]:
+    """Parse finite numbers; the first that is not one is an error with its line."""
+    numbers = np.empty(len(texts))
+    for i, text in enumerate(texts):
+        try:
+            numbers[i] = float(text)
+        except ValueError:
+            raise InputError(f"score '{text}' is not a number; correct it", path, i + 1) from None
+    if not np.isfinite(numbers).all():
+        line = int(np.argmin(np.isfinite(numbers)))
+        raise InputError(f"score '{texts[line]}' is not finite; find out why the scorer gave it", path, line + 1)
+    return numbers

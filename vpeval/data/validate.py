@@ -14,13 +14,13 @@ from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 
-from vpeval.audio import RATE
+from vpeval.audio.io import RATE
+from vpeval.core.errors import InputError
 from vpeval.data import layout
 from vpeval.data.directory import invert
 from vpeval.data.layout import name_some
 from vpeval.data.raw import RawFile, RawLine, read_raw
 from vpeval.data.sound import inspect_audio
-from vpeval.errors import InputError
 
 # Seconds by which utt2dur may differ from the audio.
 DURATION_TOLERANCE = 0.1
@@ -31,7 +31,7 @@ _NOT_A_WORD = re.compile(r"(?<!\S)(</?s>|#0)(?!\S)")
 
 @dataclass(frozen=True)
 class Problem:
-    """One fault: where, what, how to mend it; problems of one `kind` can be counted instead of listed."""
+    """One fault: where, what, how to fix it; problems of one `kind` can be counted instead of listed."""
 
     path: Path
     line: int | None
@@ -117,7 +117,7 @@ def _check_fields(file: RawFile) -> Iterator[Problem]:
     for line in file.lines:
         if line.number not in good:
             message = f"{len(line.fields)} fields where '{wanted}' is expected"
-            remedy = "mend the line; ids must not hold blanks"
+            remedy = "fix the line; ids must not hold blanks"
             yield Problem(file.path, line.number, message, remedy, "number of fields")
 
 
@@ -253,7 +253,7 @@ def _check_trials(file: RawFile, utts: set[str], utt2spk: Mapping[str, str]) -> 
             yield Problem(file.path, line.number, message, "write target or nontarget", "label")
         elif utt in utt2spk and (utt2spk[utt] == spk) != (label == "target"):
             message = f"'{spk} {utt}' is called {label}, but utt2spk says that {utt2spk[utt]} speaks"
-            yield Problem(file.path, line.number, message, "mend trials or utt2spk", "label")
+            yield Problem(file.path, line.number, message, "fix trials or utt2spk", "label")
     labels = {line.fields[2] for line in lines}
     for label in layout.LABELS:
         if label not in labels:
@@ -265,7 +265,7 @@ def _check_values(file: RawFile) -> Iterator[Problem]:
     for line in file.well_formed:
         if not is_good(line.value):
             message = f"'{line.key}' has '{line.value}' where {wanted} is needed"
-            yield Problem(file.path, line.number, message, "mend the line", "value")
+            yield Problem(file.path, line.number, message, "fix the line", "value")
 
 
 def _check_words(file: RawFile) -> Iterator[Problem]:

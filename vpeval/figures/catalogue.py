@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import matplotlib
 from matplotlib.figure import Figure
 
-from vpeval.figures import bars, curves, legal, matrices, ranks, scatter, speakers, style, training
+from vpeval.figures import bars, curves, legal_curves, matrices, ranks, scatter, speakers, style, training
 from vpeval.figures.data import Results
 
 
@@ -53,7 +53,7 @@ CATALOGUE = (
         "Success of the attacks over the number of speakers N, for test vectors of L utterances. Bands are 95 % "
         "intervals over speakers. Chance is that of the protocol: for singling out it is below the 37 % often quoted.",
         "legal metrics (stage 8)",
-        legal.legal_curves,
+        legal_curves.legal_curves,
     ),
     Plot(
         "srd",

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.asv.attackers import read_attacker
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
+from vpeval.core.tables import read_lines
+from vpeval.data.trials import read_scores, read_trials
 from vpeval.figures.style import model_rank, shade, system_colours
 from vpeval.metrics.scores import PooledScores, pool
-from vpeval.records import Record, read_records
+from vpeval.protocols.speaker_values import SpeakerValue, read_speaker_values
 from vpeval.results.attacks import attack_model
 from vpeval.results.names import ORIGINAL
-from vpeval.speaker_values import SpeakerValue, read_speaker_values
-from vpeval.tables import read_lines
-from vpeval.trials import read_scores, read_trials
+from vpeval.results.records import Record, read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 Floats = NDArray[np.float64]

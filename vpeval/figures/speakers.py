@@ -14,9 +14,9 @@ from matplotlib.patches import Patch
 from vpeval.figures.data import Results, speaker_values
 from vpeval.figures.style import INK, MUTED, grid, legend
 from vpeval.metrics.jaccard import jaccard
+from vpeval.protocols.speaker_overlap import Context, find_extremes, overlap_records
+from vpeval.protocols.speaker_values import SpeakerValue
 from vpeval.results.names import ORIGINAL
-from vpeval.speaker_overlap import Context, find_extremes, overlap_records
-from vpeval.speaker_values import SpeakerValue
 
 _METRIC = "linkability"
 _QUANTILE = 0.1

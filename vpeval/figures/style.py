@@ -14,7 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from vpeval.files import atomic_path
+from vpeval.core.files import atomic_path
 from vpeval.results.attacks import ATTACK_MODELS, IGNORANT, LAZY, SEMI, SIMILAR, UNPROTECTED
 from vpeval.results.names import ORIGINAL
 

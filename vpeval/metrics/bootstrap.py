@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vpeval.seeds import generator
+from vpeval.core.seeds import generator
 
 # Multiplicities are made and used in blocks of about this many numbers, which bounds the memory at some 100 MB.
 _BLOCK = 4_000_000

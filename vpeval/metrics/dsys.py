@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.core.seeds import generator
 from vpeval.metrics.bootstrap import Interval, percentile_interval
 from vpeval.metrics.scores import Counts, Floats, PooledScores
-from vpeval.seeds import generator
 
 
 @dataclass(frozen=True)

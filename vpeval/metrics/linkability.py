@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.core.seeds import generator
 from vpeval.metrics.ranks import Counts, Rivals
-from vpeval.seeds import generator
 
 
 @dataclass(frozen=True)

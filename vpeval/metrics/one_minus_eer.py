@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.core.seeds import generator
 from vpeval.metrics.bootstrap import Interval, multiplicities, percentile_interval
 from vpeval.metrics.eer import eer_rocch
 from vpeval.metrics.ranks import Counts, Similarity, Vectors, pair_products, unit_rows
 from vpeval.metrics.scores import PooledScores
-from vpeval.seeds import generator
 
 _BLOCK = 256
 # Scores are rounded to this share of the largest possible one, far above the noise of a product, so that equal vectors

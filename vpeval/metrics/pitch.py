@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import correlate
 
-from vpeval.f0 import CEILING, FLOOR
+from vpeval.audio.f0 import CEILING, FLOOR
 
 FEWEST = 10
 

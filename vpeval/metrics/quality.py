@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vpeval.audio import RATE
-from vpeval.optional import require
+from vpeval.audio.io import RATE
+from vpeval.core.optional import require
 
 Measure = Callable[[np.ndarray], dict[str, float]]
 Comparison = Callable[[np.ndarray, np.ndarray], dict[str, float]]

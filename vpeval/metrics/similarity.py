@@ -26,11 +26,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
+from vpeval.core.seeds import generator
 from vpeval.metrics.bootstrap import interval_params, multiplicities, percentile_interval
 from vpeval.metrics.scores import Counts, Floats, pool
-from vpeval.records import Record
-from vpeval.seeds import generator
+from vpeval.results.records import Record
 
 CONDITIONS = ("oo", "oa", "aa")
 

@@ -29,8 +29,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.core.seeds import generator
 from vpeval.metrics.ranks import Counts, Similarity, Vectors, pair_products, rounding, unit_rows
-from vpeval.seeds import generator
 
 _KEEP = 64
 _GROUP = 32

@@ -22,10 +22,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.core.seeds import generator
 from vpeval.metrics.betabinomial import beta_binomial, fit_beta_binomial
 from vpeval.metrics.bootstrap import Interval, multiplicities, percentile_interval
 from vpeval.metrics.ranks import Counts, Rivals
-from vpeval.seeds import generator
 
 Floats = NDArray[np.float64]
 Ties = Literal["mid", "strict"]

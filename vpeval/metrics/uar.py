@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
 
 _DECIMALS = 3
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vpeval.core.seeds import generator
 from vpeval.metrics.bootstrap import Interval, multiplicities, percentile_interval
-from vpeval.seeds import generator
 
 
 @dataclass(frozen=True)

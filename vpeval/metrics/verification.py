@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.core.seeds import generator
 from vpeval.metrics.bootstrap import interval_params, multiplicities, percentile_interval
 from vpeval.metrics.cllr import cllr, min_cllr
 from vpeval.metrics.dcf import min_dcf
@@ -25,8 +26,7 @@ from vpeval.metrics.dsys import dsys, dsys_null
 from vpeval.metrics.eer import Eer, bengio_mariethoz, eer_kaldi, eer_rocch, eer_threshold
 from vpeval.metrics.scores import Floats, PooledScores, pool
 from vpeval.metrics.zebra import zebra_individual, zebra_population, zebra_tag
-from vpeval.records import Record
-from vpeval.seeds import generator
+from vpeval.results.records import Record
 
 
 @dataclass(frozen=True)

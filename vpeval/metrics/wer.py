@@ -20,10 +20,10 @@ from itertools import chain, count
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.errors import InputError
+from vpeval.asr.text import Normalizer
+from vpeval.core.errors import InputError
+from vpeval.core.seeds import generator
 from vpeval.metrics.bootstrap import Interval, multiplicities, percentile_interval
-from vpeval.seeds import generator
-from vpeval.text import Normalizer
 
 Counts = NDArray[np.int64]
 """One row an utterance: insertions, deletions, substitutions, reference length."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import soundfile as sf
 
-from vpeval.audio import RATE, read_audio
+from vpeval.audio.io import RATE, read_audio
 from vpeval.data.directory import DataDir
 
 _SECONDS = 3.0

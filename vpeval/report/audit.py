@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
 
 FILE = "audit.json"
 

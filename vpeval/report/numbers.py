@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from vpeval.figures.data import Entry, Results
 from vpeval.figures.labels import GROUPS, METRICS, metric, set_title
-from vpeval.records import Record
 from vpeval.report.markup import definitions, scrollable, tag, text
 from vpeval.results.names import BOOKKEEPING
+from vpeval.results.records import Record
 
 _HEADS = ("Measure", "System", "Data", "Attack", "Details", "Value", "95 % interval", "Chance", "Rests on")
 _NUMERIC = ("Value", "95 % interval", "Chance")

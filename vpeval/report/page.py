@@ -9,18 +9,18 @@ from pathlib import Path
 from string import Template
 
 import vpeval
+from vpeval.core.tables import read_table
 from vpeval.figures.catalogue import CATALOGUE
 from vpeval.figures.data import Results
 from vpeval.figures.labels import GENDERS, set_title
 from vpeval.figures.style import dark_colours
-from vpeval.report import audio, legal, provenance
+from vpeval.report import audio, criteria, provenance
 from vpeval.report.audit import Check, read_audit
 from vpeval.report.markup import bullets, definitions, scrollable, table, tag, text
 from vpeval.report.numbers import numbers
 from vpeval.report.verdict import EER_LIMITS, FOUND_LIMITS, Tile, Verdict, judge
 from vpeval.results.attacks import ATTACK_MODELS, IGNORANT, LAZY, LEGAL_NAMES, SEMI, SIMILAR, UNPROTECTED
 from vpeval.results.names import ORIGINAL
-from vpeval.tables import read_table
 
 _HERE = Path(__file__).parent
 _PAIRS = 4
@@ -199,13 +199,13 @@ def _legal(results: Results, system: str, several: bool) -> str:
         "2025). It is evidence for an assessment, not the assessment: whether a remaining risk is acceptable depends "
         "on the data, their use and the means that an attacker is reasonably likely to have."
     )
-    cards = "".join(map(_criterion, legal.criteria(results, system)))
-    gaps = tag("h3", "Not tested") + bullets(legal.not_tested(results, system))
+    cards = "".join(map(_criterion, criteria.criteria(results, system)))
+    gaps = tag("h3", "Not tested") + bullets(criteria.not_tested(results, system))
     head = tag("h3", text(system)) if several else ""
     return head + tag("p", text(intro)) + tag("div", cards, class_="criteria") + gaps
 
 
-def _criterion(criterion: legal.Criterion) -> str:
+def _criterion(criterion: criteria.Criterion) -> str:
     if not criterion.findings:
         kind, status = "", "not tested"
     elif any(finding.above_chance for finding in criterion.findings):

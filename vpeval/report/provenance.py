@@ -12,8 +12,8 @@ from pathlib import Path
 import yaml
 
 import vpeval
+from vpeval.core.models import Model, read_models
 from vpeval.figures.data import ROOT, Results
-from vpeval.models import Model, read_models
 
 _PACKAGES = ("numpy", "scipy", "torch", "speechbrain", "faster-whisper", "soundfile", "matplotlib")
 

@@ -14,9 +14,9 @@ from statistics import fmean
 
 from vpeval.figures.data import Entry, Results, Series
 from vpeval.figures.labels import metric
-from vpeval.records import Record
 from vpeval.results.attacks import SEMI
 from vpeval.results.names import ORIGINAL, SetName
+from vpeval.results.records import Record
 
 GRADES = (
     "hardly protects the speakers",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from vpeval.asv.attackers import Attacker
-from vpeval.records import Record
 from vpeval.results.names import CONDITIONS
+from vpeval.results.records import Record
 
 UNPROTECTED, IGNORANT, LAZY, SEMI = "unprotected", "ignorant", "lazy-informed", "semi-informed"
 SIMILAR = "similar-system"

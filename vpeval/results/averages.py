@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from vpeval.errors import InputError
-from vpeval.records import TAGS, Record
+from vpeval.core.errors import InputError
 from vpeval.results.names import BOOKKEEPING, SetName
+from vpeval.results.records import TAGS, Record
 
 
 def weights(sets: Iterable[str]) -> dict[str, Fraction]:

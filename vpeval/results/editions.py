@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vpeval.errors import InputError
-from vpeval.records import Record
-from vpeval.results import vpc2020, vpc2022, vpc2024
+from vpeval.core.errors import InputError
 from vpeval.results.attacks import SEMI, attack_model
+from vpeval.results.formats import vpc2020, vpc2022, vpc2024
 from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL
+from vpeval.results.records import Record
 
 EDITIONS = {
     "2020": ("results.txt",),

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from vpeval.errors import InputError
-from vpeval.records import TAGS, Record, read_records
-from vpeval.results import vpc2022, vpc2024
+from vpeval.core.errors import InputError
+from vpeval.core.tables import read_lines
+from vpeval.results.formats import vpc2022, vpc2024
 from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, BOOKKEEPING, ORIGINAL
-from vpeval.tables import read_lines
+from vpeval.results.records import TAGS, Record, read_records
 
 _PREFIX = re.compile(r"(?:track\d_)?(?:RESULTS_summary|RESULTS|results\.anon|results\.orig|result_for_rank)_?")
 _UNNAMED = ("results.txt", "results_summary.txt", "result_for_rank")

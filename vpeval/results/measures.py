@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from vpeval.records import Record
+from vpeval.results.records import Record
 
 Aspect = Literal["privacy", "utility"]
 

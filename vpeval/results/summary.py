@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from vpeval.errors import InputError
-from vpeval.records import TAGS, Record
+from vpeval.core.errors import InputError
 from vpeval.results.averages import averages
 from vpeval.results.measures import chance, interval, measure, rank
 from vpeval.results.names import BOOKKEEPING, CONDITIONS, ORIGINAL, SetName
+from vpeval.results.records import TAGS, Record
 
 WIDTH = 120
 _TALL = 20

@@ -8,12 +8,12 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from vpeval.errors import InputError
+from vpeval.core.errors import InputError
 from vpeval.figures.style import MARKERS, MUTED, grid, model_rank, rc, system_colours
-from vpeval.records import Record
 from vpeval.results.attacks import attack_model
-from vpeval.results.compare import means
 from vpeval.results.measures import measure
+from vpeval.results.records import Record
+from vpeval.results.significance import means
 
 _CHANCE = 50
 

@@ -23,17 +23,17 @@ from typing import Any
 
 import numpy as np
 
-from vpeval.audio import RATE
+from vpeval.audio.io import RATE
+from vpeval.core.errors import InputError
 from vpeval.data.directory import read_utt2spk
 from vpeval.data.layout import name_some
 from vpeval.data.validate import Problem
-from vpeval.errors import InputError
 from vpeval.metrics.eer import eer_kaldi
 from vpeval.metrics.scores import pool
-from vpeval.records import Record
 from vpeval.results.editions import EDITIONS
 from vpeval.results.load import Source, read
 from vpeval.results.names import ASV_EVAL_ANON, SetName
+from vpeval.results.records import Record
 from vpeval.submission.layout import DESCRIPTION, LEAST_BYTES, MANIFEST, is_safe
 
 _LARGEST = 1 << 30
@@ -377,4 +377,4 @@ def _rows(archive: _Archive, name: str, fields: int) -> Iterator[tuple[int, list
             wrong.append(number)
     if wrong:
         message = f"{len(wrong)} lines do not have {fields} fields"
-        archive.complain(name, message, "mend the file", "number of fields", wrong[0])
+        archive.complain(name, message, "fix the file", "number of fields", wrong[0])

@@ -22,14 +22,14 @@ from typing import Any
 import soundfile as sf
 
 import vpeval
-from vpeval.audio import RATE, is_pipe, probe, read_audio
+from vpeval.audio.io import RATE, is_pipe, probe, read_audio
+from vpeval.core.errors import InputError
+from vpeval.core.files import atomic_path
+from vpeval.core.tables import read_rows
 from vpeval.data import layout as data_layout
 from vpeval.data.directory import DataDir
-from vpeval.errors import InputError
-from vpeval.files import atomic_path
-from vpeval.records import Record
+from vpeval.results.records import Record
 from vpeval.submission.layout import DESCRIPTION, FORMAT, MANIFEST, is_safe
-from vpeval.tables import read_rows
 
 _PACKAGES = ("numpy", "scipy", "soundfile", "torch", "speechbrain", "faster-whisper")
 _STUB = """\

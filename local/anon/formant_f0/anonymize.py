@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from vpeval import script
 from vpeval.anon import formant_f0, hook
-from vpeval.errors import InputError
+from vpeval.core import script
+from vpeval.core.errors import InputError
 
 
 def main() -> None:

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from vpeval import script
 from vpeval.anon import hook, mcadams
+from vpeval.core import script
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-from vpeval.audio import RATE, read_audio, write_wave
+from vpeval.audio.io import RATE, read_audio, write_wave
 
 wave = read_audio(sys.argv[1])
 carrier = 2000 + int(sys.argv[3]) % 2000

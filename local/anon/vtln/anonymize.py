@@ -7,10 +7,10 @@ Usage: local/anon/vtln/anonymize.py [options] <data-dir> <out-wav-dir>
 
 import numpy as np
 
-from vpeval import script
 from vpeval.anon import hook
 from vpeval.anon.vtln import stretch_envelope
-from vpeval.errors import InputError
+from vpeval.core import script
+from vpeval.core.errors import InputError
 
 
 def main() -> None:

@@ -14,11 +14,11 @@ keeps the pool; both are kept in exp/anon/xvector_pool.
 import os
 from pathlib import Path
 
-from vpeval import script
 from vpeval.anon import driver, hook
 from vpeval.anon.strategies import draw_seeds
 from vpeval.anon.xvector import pool, system
-from vpeval.errors import InputError
+from vpeval.core import script
+from vpeval.core.errors import InputError
 
 HERE = Path(__file__).resolve().parent
 

@@ -19,8 +19,8 @@ from torch import Tensor, nn
 
 from vpeval.anon import vocoder
 from vpeval.anon.xvector.features import Example, Matrix, frame_count, pitch_features
-from vpeval.audio import RATE
-from vpeval.files import atomic_path
+from vpeval.audio.io import RATE
+from vpeval.core.files import atomic_path
 
 log = logging.getLogger(__name__)
 MELS = 80

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vpeval import compute, models
-from vpeval.errors import InputError
-from vpeval.features import track_f0
+from vpeval.audio.f0_histogram import track_f0
+from vpeval.core import compute, models
+from vpeval.core.errors import InputError
 
 FRAME = 320  # samples per frame of content features: 20 ms
 _MARGIN = 25  # frames of silence after the speech, which Whisper expects to end somewhere

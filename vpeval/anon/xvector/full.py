@@ -20,11 +20,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vpeval import compute
 from vpeval.anon.xvector.features import FRAME, Example, Matrix, frame_count, pitch_features
-from vpeval.audio import RATE
-from vpeval.errors import InputError
-from vpeval.files import atomic_path
+from vpeval.audio.io import RATE
+from vpeval.core import compute
+from vpeval.core.errors import InputError
+from vpeval.core.files import atomic_path
 
 log = logging.getLogger(__name__)
 _MEL_WEIGHT, _MATCH_WEIGHT = 45.0, 10.0

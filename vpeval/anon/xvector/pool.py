@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.asv.plda import Plda
-from vpeval.errors import InputError
-from vpeval.files import atomic_path
+from vpeval.core.errors import InputError
+from vpeval.core.files import atomic_path
 
 Proximity = Literal["farthest", "nearest", "dense", "random"]
 Gender = Literal["same", "cross", "any"]

@@ -14,7 +14,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval import compute
 from vpeval.anon.xvector import cpu, full, pool
 from vpeval.anon.xvector.features import (
     Backend,
@@ -28,14 +27,15 @@ from vpeval.anon.xvector.features import (
 )
 from vpeval.asv import plda
 from vpeval.asv.encoders import Encoder, load_encoder
-from vpeval.audio import read_audio
-from vpeval.config import read_config
+from vpeval.audio.io import read_audio
+from vpeval.core import compute
+from vpeval.core.config import read_config
+from vpeval.core.errors import InputError
+from vpeval.core.files import atomic_path
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import name_some
-from vpeval.errors import InputError
-from vpeval.files import atomic_path
-from vpeval.launch import die_with_parent
-from vpeval.stamps import STAMP, fingerprint, is_current, write_stamp
+from vpeval.jobs.launch import die_with_parent
+from vpeval.jobs.stamps import STAMP, fingerprint, is_current, write_stamp
 
 AffinityName = Literal["cosine", "plda"]
 log = logging.getLogger(__name__)

@@ -1,0 +1,89 @@
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from vpeval.core.files import atomic_path, locked, replace_directory, write_text
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+def test_a_file_is_written_as_utf8_with_unix_line_ends_into_directories_made_for_it(tmp_path: Path) -> None:
+    write_text(tmp_path / "a/b/text", "utt é\nutt2 ß\n")
+    assert (tmp_path / "a/b/text").read_bytes() == "utt é\nutt2 ß\n".encode()
+    assert names(tmp_path / "a/b") == ["text"]
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    write_text(tmp_path / "scores", "old\n")
+    with pytest.raises(RuntimeError), atomic_path(tmp_path / "scores") as temporary:
+        temporary.write_text("half of the new")
+        raise RuntimeError
+    assert names(tmp_path) == ["scores"]
+    assert (tmp_path / "scores").read_text() == "old\n"
+
+
+def test_nothing_stands_under_the_final_name_until_it_is_whole(tmp_path: Path) -> None:
+    with atomic_path(tmp_path / "scores") as temporary:
+        temporary.write_text("new")
+        assert not (tmp_path / "scores").exists()
+        assert temporary.name.startswith(".") and temporary.parent == tmp_path
+    assert (tmp_path / "scores").read_text() == "new"
+
+
+def test_the_umask_decides_who_may_read_a_file(tmp_path: Path) -> None:
+    old = os.umask(0o027)
+    try:
+        write_text(tmp_path / "text", "x\n")
+    finally:
+        os.umask(old)
+    assert (tmp_path / "text").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_directory_takes_the_place_of_another_whole(tmp_path: Path) -> None:
+    for name, file in (("new", "b"), ("out", "a")):
+        write_text(tmp_path / name / file, name)
+    replace_directory(tmp_path / "new", tmp_path / "out")
+    assert names(tmp_path) == ["out"]
+    assert names(tmp_path / "out") == ["b"]
+
+
+def test_a_directory_goes_where_there_was_none(tmp_path: Path) -> None:
+    write_text(tmp_path / "new/b", "x")
+    replace_directory(tmp_path / "new", tmp_path / "out")
+    assert names(tmp_path) == ["out"]
+
+
+def test_what_a_kill_between_the_two_renames_left_is_cleared_away(tmp_path: Path) -> None:
+    write_text(tmp_path / ".out.old/a", "older")
+    write_text(tmp_path / "new/b", "new")
+    replace_directory(tmp_path / "new", tmp_path / "out")
+    assert names(tmp_path) == ["out"]
+    assert names(tmp_path / "out") == ["b"]
+
+
+def test_a_lock_is_free_again_after_its_holder_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys, time, pathlib; from vpeval.core.files import locked\n"
+            "with locked(pathlib.Path(sys.argv[1]), 'x'): print('held', flush=True); time.sleep(60)",
+            str(tmp_path / ".lock"),
+        ],
+        stdout=subprocess.PIPE,
+    )
+    assert holder.stdout and holder.stdout.readline() == b"held\n"
+    # The holder dies as soon as we say that we wait for it.
+    monkeypatch.setattr(
+        logging.getLogger("vpeval.core.files"), "info", lambda text, *args: (said.append(text % args), holder.kill())
+    )
+    said: list[str] = []
+    with locked(tmp_path / ".lock", "out/x"):
+        assert said == ["out/x is being made by another process; waiting for it"]
+    assert holder.wait() == -9

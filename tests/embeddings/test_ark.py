@@ -1,0 +1,170 @@
+import shutil
+from pathlib import Path
+
+import kaldi_native_io
+import kaldiio
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from vpeval.core.errors import InputError
+from vpeval.embeddings.ark import read_vectors, write_vectors
+
+VECTORS = {utt: np.array([n + 1, -2.5, 1e-7], np.float32) for n, utt in enumerate(("b-1", "a-1", "A-1", "é-1"))}
+
+
+@pytest.fixture
+def scp(tmp_path: Path) -> Path:
+    write_vectors(tmp_path, VECTORS)
+    return tmp_path / "embedding.scp"
+
+
+def complaint(scp: Path) -> str:
+    with pytest.raises(InputError) as caught:
+        read_vectors(scp)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_vectors_are_sorted_in_the_c_locale_and_read_back_as_float32(scp: Path) -> None:
+    found = read_vectors(scp)
+    assert list(found) == ["A-1", "a-1", "b-1", "é-1"]
+    for utt, vector in VECTORS.items():
+        assert found[utt].dtype == np.float32
+        np.testing.assert_array_equal(found[utt], vector)
+
+
+def test_kaldiio_reads_what_was_written(scp: Path) -> None:
+    by_scp, by_ark = kaldiio.load_scp(str(scp)), dict(kaldiio.load_ark(str(scp.with_suffix(".ark"))))
+    assert set(by_scp) == set(by_ark) == set(VECTORS)
+    for utt, vector in VECTORS.items():
+        np.testing.assert_array_equal(by_scp[utt], vector)
+        np.testing.assert_array_equal(by_ark[utt], vector)
+
+
+def test_kaldi_native_io_reads_what_was_written(scp: Path) -> None:
+    with kaldi_native_io.SequentialFloatVectorReader(f"scp:{scp}") as reader:
+        found = {utt: np.array(vector) for utt, vector in reader}
+    assert list(found) == ["A-1", "a-1", "b-1", "é-1"]
+    with kaldi_native_io.RandomAccessFloatVectorReader(f"scp:{scp}") as reader:
+        for utt, vector in VECTORS.items():
+            np.testing.assert_array_equal(found[utt], vector)
+            np.testing.assert_array_equal(reader[utt], vector)
+
+
+def test_what_other_programs_wrote_is_read(tmp_path: Path) -> None:
+    with kaldi_native_io.DoubleVectorWriter(f"ark,scp:{tmp_path}/x.ark,{tmp_path}/x.scp") as writer:
+        writer.write("a-1", np.array([1.0, 2.0]))
+    np.testing.assert_array_equal(read_vectors(tmp_path / "x.scp")["a-1"], np.array([1, 2], np.float32))
+
+
+def test_the_scp_names_the_ark_where_it_will_be(tmp_path: Path) -> None:
+    write_vectors(tmp_path, VECTORS, name="spk_mean", home=Path("exp/asv/dev"))
+    assert (tmp_path / "spk_mean.scp").read_text().splitlines()[0] == "A-1 exp/asv/dev/spk_mean.ark:4"
+
+
+def test_a_directory_that_was_moved_is_read_from_its_new_place(scp: Path, tmp_path: Path) -> None:
+    home = tmp_path / "moved to here"
+    home.mkdir()
+    for file in (scp, scp.with_suffix(".ark")):
+        shutil.move(file, home)
+    assert set(read_vectors(home / "embedding.scp")) == set(VECTORS)
+
+
+def test_tabs_crlf_and_blanks_in_paths_are_understood(tmp_path: Path) -> None:
+    home = tmp_path / "my exp"
+    home.mkdir()
+    write_vectors(home, {"a-1": VECTORS["a-1"]})
+    scp = home / "embedding.scp"
+    scp.write_bytes(scp.read_bytes().replace(b"a-1 ", b"a-1\t").replace(b"\n", b"\r\n"))
+    np.testing.assert_array_equal(read_vectors(scp)["a-1"], VECTORS["a-1"])
+
+
+@pytest.mark.parametrize("line", ["a-1", "a-1 x.ark", "a-1 x.ark:", "a-1 x.ark:two", "a-1 :3", "a-1 x.ark:12[0:2]"])
+def test_a_line_that_names_no_place_in_an_ark_is_refused(tmp_path: Path, line: str) -> None:
+    (tmp_path / "x.scp").write_text(line + "\n")
+    assert "x.scp:1: expected <utterance> <ark file>:<offset>" in complaint(tmp_path / "x.scp")
+
+
+def test_an_ark_that_is_nowhere_is_named(scp: Path) -> None:
+    scp.with_suffix(".ark").unlink()
+    assert complaint(scp).endswith("embedding.ark is neither there nor beside the scp; extract the embeddings again")
+
+
+def test_duplicate_keys_are_refused(scp: Path) -> None:
+    lines = scp.read_text()
+    scp.write_text(lines + lines.splitlines()[0] + "\n")
+    assert "embedding.scp:5: 'A-1' appears twice; keep one line" in complaint(scp)
+
+
+def test_an_empty_scp_is_refused(scp: Path) -> None:
+    scp.write_text("")
+    assert "embedding.scp: holds no vectors" in complaint(scp)
+
+
+@pytest.mark.parametrize("utts", [1, 4])
+def test_an_ark_that_is_cut_off_anywhere_is_refused(tmp_path: Path, utts: int) -> None:
+    write_vectors(tmp_path, dict(list(VECTORS.items())[:utts]))
+    ark = tmp_path / "embedding.ark"
+    whole = ark.read_bytes()
+    for size in range(len(whole)):
+        ark.write_bytes(whole[:size])
+        assert "embedding.ark" in complaint(tmp_path / "embedding.scp")
+
+
+def test_a_damaged_ark_is_refused_at_the_line_of_the_damage(scp: Path) -> None:
+    ark = scp.with_suffix(".ark")
+    content = ark.read_bytes()
+    ark.write_bytes(content.replace(b"b-1 \0BFV", b"b-1 \0BXX"))
+    assert "embedding.scp:3: cannot read" in complaint(scp)
+
+
+def test_an_offset_beside_the_mark_is_refused(scp: Path) -> None:
+    scp.write_text(scp.read_text().replace(":4\n", ":5\n", 1))
+    assert "embedding.scp:1: " in complaint(scp)
+
+
+@pytest.mark.parametrize("content", [b"a-1 hello world\n", b"", bytes(100), b"RIFF" + bytes(100)])
+def test_what_is_no_ark_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.ark").write_bytes(content)
+    (tmp_path / "x.scp").write_text(f"a-1 {tmp_path / 'x.ark'}:4\n")
+    assert "x.scp:1: " in complaint(tmp_path / "x.scp")
+
+
+def test_a_matrix_is_no_vector(tmp_path: Path) -> None:
+    kaldiio.save_ark(str(tmp_path / "x.ark"), {"a-1": np.ones((2, 3), np.float32)}, scp=str(tmp_path / "x.scp"))
+    assert "x.scp:1: 'a-1' has dimension 2 x 3, expected a vector; extract it again" in complaint(tmp_path / "x.scp")
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (np.ones(4), "'b-1' has dimension 4, expected dimension 3 as in the lines above; extract it again"),
+        (np.zeros(3), "the vector of 'b-1' is all zero; extract it again"),
+        (np.array([1, np.nan, 0]), "the vector of 'b-1' is not finite; extract it again"),
+        (np.array([1, np.inf, 0]), "the vector of 'b-1' is not finite; extract it again"),
+        (np.array([]), "'b-1' has dimension 0"),
+    ],
+)
+def test_a_vector_that_cannot_be_an_embedding_is_named(tmp_path: Path, bad: np.ndarray, words: str) -> None:
+    write_vectors(tmp_path, {**VECTORS, "b-1": bad})
+    assert f"embedding.scp:3: {words}" in complaint(tmp_path / "embedding.scp")
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.dictionaries(
+        st.text("abcXYZ019-_é", min_size=1),
+        arrays.arrays(np.float32, 5, elements=st.floats(1, 2.0**100, width=32)),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_every_bit_survives(tmp_path_factory: pytest.TempPathFactory, vectors: dict[str, np.ndarray]) -> None:
+    directory = tmp_path_factory.mktemp("ark")
+    write_vectors(directory, vectors)
+    found = read_vectors(directory / "embedding.scp")
+    assert list(found) == sorted(vectors, key=str.encode)
+    assert all((found[utt] == vectors[utt]).all() for utt in vectors)

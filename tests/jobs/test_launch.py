@@ -1,0 +1,187 @@
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from vpeval.core.errors import InputError
+from vpeval.jobs import launch
+
+
+def words(*command: str) -> str:
+    return launch.parse(["JOB=3:5", "x.JOB.log", *command]).shell_line(4)
+
+
+def run(*arguments: str) -> list[launch.Failure]:
+    return launch.run_local(launch.parse(arguments))
+
+
+def test_options_array_log_and_command_are_told_apart() -> None:
+    options = ["--mem", "4G", "--num-threads", "3", "--gpu", "1", "--max-jobs-run", "2"]
+    assert launch.parse([*options, "JOB=2:7", "log/x.JOB.log", "echo", "--nj", "JOB"]) == launch.JobArray(
+        "JOB", 2, 7, "log/x.JOB.log", ("echo", "--nj", "JOB"), num_threads=3, gpus=1, max_jobs=2, mem="4G"
+    )
+
+
+def test_without_an_array_there_is_one_job_and_nothing_is_replaced() -> None:
+    array = launch.parse(["x.log", "echo", "JOB"])
+    assert (array.first, array.last, array.shell_line(1)) == (1, 1, "echo JOB")
+
+
+def test_the_name_of_the_array_may_be_any_and_is_replaced_wherever_it_stands() -> None:
+    array = launch.parse(["n=3:4", "log/x.n.log", "in/n/x.n", "=n"])
+    assert (array.log_of(3), array.shell_line(4)) == (Path("log/x.3.log"), "i4/4/x.4 =4")
+    assert launch.parse(["JOB=5", "x.log", "echo"]).last == 5
+
+
+def test_operators_work_and_all_other_words_arrive_as_they_are() -> None:
+    assert words("a", "|", "b", "2>&1", ">", "out.JOB", "&&", "c", ";", "d", "||", "e", "<", "f", ">>", "g", ">&2") == (
+        "a | b 2>&1 > out.4 && c ; d || e < f >> g >&2"
+    )
+    assert words("a b", "c'd", "$HOME", "x|y", "*", "") == "'a b' 'c'\"'\"'d' '$HOME' 'x|y' '*' ''"
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("", "expected a log file and a command"),
+        ("x.log", "expected a log file and a command"),
+        ("JOB=1:2 x.JOB.log", "expected a log file and a command"),
+        ("--memory 4G x.log true", "unknown option --memory; there are --mem, --num-threads, --gpu, --max-jobs-run"),
+        ("-tc 4 x.log true", "unknown option -tc"),
+        ("--mem", "--mem needs a value"),
+        ("--num-threads two x.log true", "--num-threads two: expected a whole number"),
+        ("--gpu ² x.log true", "--gpu ²: expected a whole number"),
+        ("--max-jobs-run -1 x.log true", "--max-jobs-run -1: expected a whole number"),
+        ("JOB=0:3 x.JOB.log true", "JOB=0:3: expected JOB=<first>:<last> with 1 <= first <= last"),
+        ("JOB=3:2 x.JOB.log true", "JOB=3:2: expected"),
+        ("JOB=1:N x.JOB.log true", "JOB=1:N: expected JOB=<first>:<last> with whole numbers"),
+        ("JOB= x.JOB.log true", "JOB=: expected"),
+        ("JOB=1:4 x.log true", "log file x.log must contain JOB, or 4 jobs would share it"),
+    ],
+)
+def test_a_wrong_line_is_explained(line: str, complaint: str) -> None:
+    with pytest.raises(InputError) as caught:
+        launch.parse(line.split(" ") if line else [])
+    assert complaint in str(caught.value)
+
+
+def test_a_log_has_the_command_the_times_and_the_output_as_in_kaldi(tmp_path: Path) -> None:
+    log = tmp_path / "log/x.JOB.log"
+    assert run("--num-threads", "2", "JOB=1:2", str(log), "echo", "job JOB", ">&2") == []
+    clock = r"\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}"
+    assert re.fullmatch(
+        rf"# echo 'job 2' >&2\n# Started at {clock}\n#\njob 2\n"
+        rf"# Accounting: time=\d+ threads=2\n# Ended \(code 0\) at {clock}, elapsed time \d+ seconds\n",
+        (tmp_path / "log/x.2.log").read_text(),
+    )
+
+
+def test_words_with_blanks_quotes_dollars_and_bars_reach_the_command(tmp_path: Path) -> None:
+    odd = ["a b", "it's", '"', "$HOME", "`id`", "x|y", "*", "", "\\n", "é"]
+    assert run(str(tmp_path / "x.log"), "printf", "<%s>\\n", *odd, "|", "sort", ">", f"{tmp_path}/out") == []
+    assert sorted(f"<{word}>" for word in odd) == sorted((tmp_path / "out").read_text().splitlines())
+
+
+def test_jobs_know_how_many_threads_they_may_use(tmp_path: Path) -> None:
+    command = ("bash", "-c", "echo $OMP_NUM_THREADS $OPENBLAS_NUM_THREADS $MKL_NUM_THREADS")
+    run("--num-threads", "3", str(tmp_path / "x.log"), *command)
+    assert "\n3 3 3\n" in (tmp_path / "x.log").read_text()
+
+
+def test_jobs_have_no_input(tmp_path: Path) -> None:
+    assert run(str(tmp_path / "x.log"), "cat") == []
+
+
+def test_failures_are_returned_and_the_others_go_on(tmp_path: Path) -> None:
+    log = tmp_path / "x.JOB.log"
+    failures = run("JOB=1:3", str(log), "bash", "-c", "echo this is job JOB; ((JOB != 2)) || exit 7")
+    assert failures == [launch.Failure(2, 7, tmp_path / "x.2.log")]
+    assert "# Ended (code 7) at " in (tmp_path / "x.2.log").read_text()
+    assert "# Ended (code 0) at " in (tmp_path / "x.3.log").read_text()
+
+
+def test_a_pipeline_fails_with_any_of_its_commands(tmp_path: Path) -> None:
+    assert [failure.code for failure in run(str(tmp_path / "x.log"), "false", "|", "cat")] == [1]
+
+
+def test_a_job_that_was_killed_is_told_from_one_that_failed(tmp_path: Path) -> None:
+    (failure,) = run(str(tmp_path / "x.log"), "bash", "-c", "kill -9 $$")
+    assert failure.code == -9
+    assert "job 1 was killed by signal 9; " in failure.describe()
+    assert "# Ended (code 137) at " in (tmp_path / "x.log").read_text()
+
+
+def test_a_failure_is_described_by_the_end_of_its_log(tmp_path: Path) -> None:
+    lines = "".join(f"line {n}\n" for n in range(9))
+    (tmp_path / "x.log").write_text(f"# echo\n#\n{lines}progress: 3/9\n# Ended (code 1)\n")
+    shown = "".join(f"\n  | line {n}" for n in range(4, 9))
+    failure = launch.Failure(3, 1, tmp_path / "x.log")
+    assert failure.describe() == f"job 3 failed with exit code 1; the end of {tmp_path / 'x.log'} is:{shown}"
+    (tmp_path / "x.log").write_bytes(b"# echo\n#\n\xff\xfe\n")
+    assert failure.describe().endswith("is:\n  | \ufffd\ufffd")
+    (tmp_path / "x.log").unlink()
+    assert failure.describe().endswith("is: empty")
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_no_more_jobs_run_at_a_time_than_allowed(tmp_path: Path, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "_POLL_SECONDS", 0.01)
+    # A job counts those that have begun and not ended, itself included.
+    job = f"cd {tmp_path}; touch begun.JOB; ls | grep -c begun >seen.JOB; sleep 0.02; mv begun.JOB ended.JOB"
+    line = ("--max-jobs-run", str(limit), "JOB=1:6", str(tmp_path / "log.JOB"), "bash", "-c", job)
+    assert run(*line) == []
+    seen = [int((tmp_path / f"seen.{n}").read_text()) for n in range(1, 7)]
+    assert max(seen) <= limit
+
+
+def test_as_many_jobs_run_as_there_are_cores_and_a_few_more_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch.os, "sched_getaffinity", lambda _: set(range(10)))
+    sizes = {count: launch._parallel_jobs(launch.parse([f"J=1:{count}", "J", "x"])) for count in (1, 10, 13, 14, 50)}
+    assert sizes == {1: 1, 10: 10, 13: 13, 14: 10, 50: 10}
+    assert launch._parallel_jobs(launch.parse(["--max-jobs-run", "3", "J=1:50", "J", "x"])) == 3
+
+
+def test_gpus_are_dealt_out_and_not_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "_count_gpus", lambda: 4)
+    monkeypatch.setattr(launch.os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr(launch, "_POLL_SECONDS", 0.01)
+    # Two jobs at a time; the second ends first, and the third must get its GPUs and not those of the first.
+    job = f"echo gpu $CUDA_VISIBLE_DEVICES; case JOB in 1) until [ -e {tmp_path}/go ]; do :; done;; 4) touch {tmp_path}/go;; esac"
+    assert run("--gpu", "2", "JOB=1:4", str(tmp_path / "JOB.log"), "bash", "-c", job) == []
+    used = [re.findall("gpu ([0-9],[0-9])", (tmp_path / f"{n}.log").read_text())[-1] for n in range(1, 5)]
+    assert used == ["0,1", "2,3", "2,3", "2,3"]
+
+
+def test_more_gpus_than_there_are_is_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "_count_gpus", lambda: 1)
+    with pytest.raises(InputError, match="--gpu 2: this machine has 1 GPUs; leave it out to use the CPU"):
+        run("--gpu", "2", str(tmp_path / "x.log"), "true")
+
+
+def test_progress_of_all_jobs_is_added_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "_POLL_SECONDS", 0.01)
+    seen: list[tuple[int, int]] = []
+    array = launch.parse(["JOB=1:2", str(tmp_path / "x.JOB.log"), "echo", "progress: JOB/10", "&&", "sleep", "0.1"])
+    launch.run_local(array, lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (3, 20)
+    assert launch._last_progress(tmp_path / "nowhere") is None
+
+
+def test_the_signal_handlers_are_given_back(tmp_path: Path) -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    run(str(tmp_path / "x.log"), "true")
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
+
+
+def test_a_process_that_is_dead_but_not_yet_buried_is_not_alive() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert launch._alive(child.pid)
+    assert child.stdin
+    child.stdin.close()
+    while launch._alive(child.pid):
+        assert child.returncode is None
+    child.wait()
+    assert not launch._alive(child.pid)

@@ -1,0 +1,122 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from vpeval.core.errors import InputError
+from vpeval.jobs.stamps import STAMP, fingerprint, is_current, write_stamp
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (tmp_path / "a.wav").write_bytes(b"RIFF")
+    (folder / "wav.scp").write_text(f"a {tmp_path / 'a.wav'}\nb cat x |\n")
+    (folder / "utt2spk").write_text("a a\n")
+    return folder
+
+
+def later(path: Path) -> None:
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
+
+
+def test_the_same_inputs_and_options_have_the_same_fingerprint_in_any_order_of_options(data: Path) -> None:
+    assert fingerprint([data], {"nj": 1, "seed": 0}) == fingerprint([data], {"seed": 0, "nj": 1})
+
+
+def test_a_changed_option_changes_the_fingerprint(data: Path) -> None:
+    assert fingerprint([data], {"seed": 0}) != fingerprint([data], {"seed": 1})
+    assert fingerprint([data], {"seed": 0}) != fingerprint([data], {"seed": 0, "level": "utt"})
+
+
+def test_small_files_count_by_content_and_not_by_time(data: Path) -> None:
+    before = fingerprint([data], {})
+    later(data / "utt2spk")
+    assert fingerprint([data], {}) == before
+    (data / "utt2spk").write_text("a b\n")
+    assert fingerprint([data], {}) != before
+
+
+def test_a_new_and_a_renamed_file_change_the_fingerprint(data: Path) -> None:
+    before = fingerprint([data], {})
+    (data / "text").write_text("a HELLO\n")
+    added = fingerprint([data], {})
+    (data / "text").rename(data / "text2")
+    assert len({before, added, fingerprint([data], {})}) == 3
+
+
+def test_audio_that_wav_scp_names_counts_by_size_and_time(data: Path, tmp_path: Path) -> None:
+    before = fingerprint([data], {})
+    later(tmp_path / "a.wav")
+    touched = fingerprint([data], {})
+    (tmp_path / "a.wav").write_bytes(b"RIFFX")
+    assert len({before, touched, fingerprint([data], {})}) == 3
+
+
+def test_logs_splits_and_hidden_files_do_not_count(data: Path) -> None:
+    before = fingerprint([data], {})
+    for name in ("log/x.log", "split4/1/utt2spk", ".stamp.json", ".lock", "__pycache__/x.pyc"):
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        (data / name).write_text("x")
+    assert fingerprint([data], {}) == before
+
+
+def test_a_single_file_is_an_input_too(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text("a: 1")
+    before = fingerprint([tmp_path / "x.yaml"], {})
+    (tmp_path / "x.yaml").write_text("a: 2")
+    assert fingerprint([tmp_path / "x.yaml"], {}) != before
+
+
+def test_a_missing_input_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere: is missing, and a later step needs it; run the stage that makes it"):
+        fingerprint([tmp_path / "nowhere"], {})
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "scores").write_text("a b 1\n")
+    write_stamp(folder / STAMP, "print", [folder])
+    return folder
+
+
+def test_untouched_outputs_of_the_same_fingerprint_are_current(out: Path) -> None:
+    assert is_current(out / STAMP, "print", [out])
+    assert not is_current(out / STAMP, "another", [out])
+
+
+@pytest.mark.parametrize("change", ["touch", "edit", "delete", "add", "delete all", "delete stamp"])
+def test_outputs_that_somebody_changed_are_not_current(out: Path, change: str) -> None:
+    if change == "touch":
+        later(out / "scores")
+    elif change == "edit":
+        (out / "scores").write_text("a b 22\n")
+    elif change == "delete":
+        (out / "scores").unlink()
+    elif change == "add":
+        (out / "more").write_text("x")
+    elif change == "delete all":
+        out.rename(out.with_name("elsewhere"))
+    else:
+        (out / STAMP).unlink()
+    assert not is_current(out / STAMP, "print", [out])
+
+
+def test_a_stamped_directory_may_be_renamed(out: Path) -> None:
+    moved = out.rename(out.with_name("published"))
+    assert is_current(moved / STAMP, "print", [moved])
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[]", b'"x"'])
+def test_a_damaged_stamp_means_that_there_is_work_to_do(out: Path, content: bytes) -> None:
+    (out / STAMP).write_bytes(content)
+    assert not is_current(out / STAMP, "print", [out])
+
+
+def test_outputs_that_were_not_made_cannot_be_stamped(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="should have been made and is not there"):
+        write_stamp(tmp_path / STAMP, "print", [tmp_path / "scores"])
+    assert not (tmp_path / STAMP).exists()

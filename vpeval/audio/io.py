@@ -1,0 +1,174 @@
+"""Audio in and out: 16 kHz, mono, read through soundfile from plain files or Kaldi pipes."""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import soundfile as sf
+
+from vpeval.core.errors import InputError
+from vpeval.core.files import atomic_path
+
+RATE = 16000
+_STREAMED = 0x7FFFF000  # sizes from here on are what programs write when they do not know the length yet
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class AudioInfo:
+    """What the header of an audio file says."""
+
+    rate: int
+    channels: int
+    frames: int
+    subtype: str
+
+    @property
+    def duration(self) -> float:
+        """Length in seconds."""
+        return self.frames / self.rate
+
+
+def is_pipe(entry: str) -> bool:
+    """Whether a wav.scp entry is a command whose output is the audio (``flac -dcs x.flac |``)."""
+    return entry.rstrip().endswith("|")
+
+
+def probe(entry: str) -> AudioInfo:
+    """The header of a wav.scp entry; an unreadable, empty or cut-off file is an InputError."""
+    with _open(entry) as sound:
+        frames = sound.frames if _knows_length(sound) else len(_read_all(sound, _name(entry)))
+        return AudioInfo(sound.samplerate, sound.channels, frames, sound.subtype)
+
+
+def read_audio(entry: str) -> np.ndarray:
+    """Samples of a wav.scp entry as float32 in [-1, 1]; anything but whole 16 kHz mono audio is an InputError."""
+    with _open(entry) as sound:
+        name = _name(entry)
+        if sound.samplerate != RATE:
+            raise InputError(f"sampling rate is {sound.samplerate} Hz; convert it to {RATE} Hz", name)
+        if sound.channels != 1:
+            raise InputError(f"has {sound.channels} channels; convert it to mono", name)
+        wave = _read_all(sound, name)
+    if not np.isfinite(wave).all():
+        raise InputError("holds NaN or infinite samples; make the file again", name)
+    return wave
+
+
+def write_wave(path: str | os.PathLike[str], wave: np.ndarray, rate: int = RATE) -> None:
+    """Write mono float samples as a 16-bit WAV file, atomically; values beyond ±1 saturate."""
+    if not np.isfinite(wave).all():
+        raise ValueError(f"{path}: NaN or infinite samples")
+    pcm = np.clip(np.rint(np.asarray(wave, np.float64) * 32768), -32768, 32767).astype(np.int16)
+    content = io.BytesIO()
+    sf.write(content, pcm, rate, subtype="PCM_16", format="WAV")
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content.getbuffer())
+
+
+def _open(entry: str) -> sf.SoundFile:
+    name = _name(entry)
+    source: io.BytesIO | str
+    if is_pipe(entry):
+        source = io.BytesIO(_run_pipe(entry))
+    else:
+        if not Path(entry).is_file():
+            raise InputError("no such audio file; fix wav.scp or put the file there", name)
+        if Path(entry).stat().st_size == 0:
+            raise InputError("audio file is empty (0 bytes); make it again", name)
+        source = entry
+    try:
+        sound = sf.SoundFile(source)
+    except sf.LibsndfileError as error:
+        raise InputError(f"is not readable audio ({error.error_string})", name) from None
+    except TypeError:
+        raise InputError("is raw audio, which does not tell its sampling rate; convert it to WAV", name) from None
+    try:
+        _check_size(source, sound.format, name)
+        if sound.frames == 0:
+            raise InputError("holds no samples; make it again", name)
+    except InputError:
+        sound.close()
+        raise
+    return sound
+
+
+def _knows_length(sound: sf.SoundFile) -> bool:
+    """False for FLAC from a program that wrote to a pipe: libsndfile then gives the largest number there is."""
+    return bool(sound.frames < np.iinfo(np.int64).max)
+
+
+def _read_all(sound: sf.SoundFile, name: str) -> np.ndarray:
+    blocks = []
+    if not _knows_length(sound):
+        # soundfile seeks after every read, and there is no seeking where the length is not known.
+        sound.seekable = lambda: False
+    try:
+        while len(block := sound.read(_BLOCK, dtype="float32")):
+            blocks.append(block)
+    except sf.LibsndfileError as error:
+        raise InputError(f"cannot be decoded to its end ({error.error_string}); make it again", name) from None
+    count = sum(map(len, blocks))
+    if _knows_length(sound) and count < sound.frames:
+        raise InputError(f"ends after {count} of {sound.frames} samples; the file is cut off", name)
+    if count == 0:
+        raise InputError("holds no samples; make it again", name)
+    return np.concatenate(blocks)
+
+
+def _name(entry: str) -> str:
+    return f"pipe '{entry}'" if is_pipe(entry) else entry
+
+
+def _run_pipe(entry: str) -> bytes:
+    command = entry.rstrip().removesuffix("|")
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    if done.returncode != 0:
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
+        raise InputError(f"failed with exit code {done.returncode} ({last[0]})", _name(entry))
+    if not done.stdout:
+        raise InputError("gave no audio", _name(entry))
+    return done.stdout
+
+
+def _check_size(source: io.BytesIO | str, kind: str, name: str) -> None:
+    """libsndfile reads a cut-off WAV or Ogg file without a word: compare the sizes in it with its own."""
+    check = {"WAV": _check_wave, "WAVEX": _check_wave, "OGG": _check_ogg}.get(kind)
+    if check is None:
+        return
+    with open(source, "rb") if isinstance(source, str) else io.BytesIO(source.getbuffer()) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        check(file, size, name)
+
+
+def _check_wave(file: BinaryIO, size: int, name: str) -> None:
+    order = ">" if file.read(12).startswith(b"RIFX") else "<"
+    while len(header := file.read(8)) == 8:
+        chunk, length = struct.unpack(f"{order}4sI", header)
+        if chunk == b"data":
+            have = size - file.tell()
+            if length < _STREAMED and have < length:
+                raise InputError(f"is cut off: {have} of {length} bytes of samples are there", name)
+            return
+        file.seek(length + length % 2, os.SEEK_CUR)
+    raise InputError("is a WAV file without samples; make it again", name)
+
+
+def _check_ogg(file: BinaryIO, size: int, name: str) -> None:
+    """Walk from page to page: a header of 27 bytes, of which the last counts the segments, and their lengths."""
+    while (header := file.read(27)).startswith(b"OggS"):
+        lengths = file.read(header[-1])
+        end = file.tell() + sum(lengths)
+        if len(header) < 27 or len(lengths) < header[-1] or end > size:
+            raise InputError("is cut off in the middle of an Ogg page; make it again", name)
+        file.seek(end)

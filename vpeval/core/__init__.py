@@ -1,0 +1,1 @@
+"""What every room needs: errors, files, tables, seeds, configurations, scripts, models."""

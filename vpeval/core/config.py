@@ -1,0 +1,53 @@
+"""Configurations in conf/: small yaml files whose keys are checked before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from vpeval.core.errors import InputError
+
+T = TypeVar("T")
+
+
+def read_config(path: str | Path, **keys: type) -> dict[str, Any]:
+    """Read a yaml file that must have exactly `keys`, each of the given type."""
+    config = _read(Path(path))
+    for key, kind in keys.items():
+        if key not in config:
+            raise InputError(f"'{key}' is missing", path)
+        if not _is_of(kind, config[key]):
+            raise InputError(f"'{key}' must be of type {kind.__name__}, not {config[key]!r}", path)
+    if unknown := [key for key in config if key not in keys]:
+        raise InputError(f"unknown key '{unknown[0]}'; there are {', '.join(keys)}", path)
+    return config
+
+
+def choose(path: str | Path, key: str, choices: Mapping[str, T]) -> T:
+    """What the entry `key` of a yaml file stands for: it says what the other keys of the file are."""
+    name = str(_read(Path(path)).get(key))
+    if name not in choices:
+        raise InputError(f"'{key}' must be one of {', '.join(choices)}, not '{name}'", path)
+    return choices[name]
+
+
+def _is_of(kind: type, value: object) -> bool:
+    """Whether a value is of a type, where true is no number and 1 is as good as 1.0."""
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise InputError(f"no such configuration; see those in {path.parent}", path)
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"is not yaml: {str(error).splitlines()[0]}", path) from None
+    if not isinstance(config, dict):
+        raise InputError("must be a list of 'key: value' lines", path)
+    return config

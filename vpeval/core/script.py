@@ -1,0 +1,106 @@
+"""What every command-line script shares: option parsing, messages, exit codes.
+
+The only module of the library that knows about the terminal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from vpeval.core.errors import InputError
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with Kaldi manners: options in full only, exit code 1, and a pointer to --help."""
+
+    def __init__(self, doc: str | None) -> None:
+        super().__init__(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the command line and leave."""
+        self.exit(1, f"{self.prog}: {message}\nTry '{self.prog} --help'.\n")
+
+
+def batch_parser(doc: str | None) -> Parser:
+    """Options of the steps that turn data directories into directories of results."""
+    parser = Parser(doc)
+    parser.add_argument("--cmd", default="utils/run.py", help="launcher of the jobs (default: utils/run.py)")
+    parser.add_argument("--nj", type=positive, default=2, help="jobs at a time (default: 2)")
+    parser.add_argument("conf", type=Path)
+    parser.add_argument("out", metavar="out-dir", type=Path)
+    parser.add_argument("data", metavar="data-dir", type=Path, nargs="+")
+    return parser
+
+
+def scorer_parser(doc: str | None) -> Parser:
+    """Options that all scorers share."""
+    parser = Parser(doc)
+    parser.add_argument(
+        "--bootstrap", type=natural, default=1000, metavar="N", help="resamples; 0: no intervals (1000)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of everything random (0)")
+    parser.add_argument("--tag", action="append", default=[], metavar="NAME=VALUE", help="tag of the records")
+    return parser
+
+
+def params_parser(doc: str | None) -> Parser:
+    """Options of scorers whose records take parameters from the command line."""
+    parser = scorer_parser(doc)
+    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="parameter of the records")
+    return parser
+
+
+def boolean(text: str) -> bool:
+    """The strict true|false of Kaldi options."""
+    if text not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"expected true or false, not '{text}'")
+    return text == "true"
+
+
+def natural(text: str) -> int:
+    """A whole number of at least 0."""
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 0, not '{text}'")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, not '{text}'")
+    return int(text)
+
+
+def main(function: Callable[[], int | None]) -> NoReturn:
+    """Run a script's `function`: a participant's mistake is one message and exit code 1, never a traceback."""
+    program = Path(sys.argv[0]).name
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    try:
+        code = function() or 0
+        sys.stdout.flush()
+    except InputError as error:
+        code = _fail(program, str(error))
+    except (PermissionError, FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        code = _fail(program, f"{error.filename}: {error.strerror}; check the path and its permissions")
+    except BrokenPipeError:
+        # The reader (head, less) has gone: nothing to say and nobody to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 128 + signal.SIGPIPE
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        code = _fail(program, f"{place}{error.strerror or error}; is the disk full or read-only?")
+    except KeyboardInterrupt:
+        code = 128 + signal.SIGINT
+    sys.exit(code)
+
+
+def _fail(program: str, message: str) -> int:
+    print(f"{program}: {message}", file=sys.stderr)
+    return 1

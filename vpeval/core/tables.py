@@ -1,0 +1,73 @@
+"""Kaldi text tables: one entry a line, the key first, fields separated by blanks.
+
+This is the only reader of such files (``utt2spk``, ``wav.scp``, ``text``, ``trials``, ``scores`` …); every
+complaint names file and line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+
+from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
+
+
+def read_lines(path: str | PathLike[str], blanks: bool = False) -> Iterator[tuple[int, str]]:
+    """Yield (line number, line without its end) of a UTF-8 text file; blank lines are errors, or skipped (`blanks`)."""
+    try:
+        raw = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise InputError("no such file", path) from None
+    except (IsADirectoryError, NotADirectoryError):
+        raise InputError("is not a file", path) from None
+    if not raw:
+        return
+    for number, line in enumerate(raw.removesuffix(b"\n").split(b"\n"), start=1):
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError:
+            raise InputError("is not UTF-8 text; is this the right file?", path, number) from None
+        if "\0" in text:
+            raise InputError("holds a NUL byte; is this a text file?", path, number)
+        if not text.strip():
+            if blanks:
+                continue
+            raise InputError("blank line; remove it", path, number)
+        yield number, text.rstrip("\r")
+
+
+def read_rows(path: str | PathLike[str], *names: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number, fields) of lines that have exactly the fields `names`.
+
+    ``for line, (spk, utt, label) in read_rows(trials, "speaker", "utterance", "target|nontarget"): …``
+    """
+    for number, text in read_lines(path):
+        fields = text.split()
+        if len(fields) != len(names):
+            wanted = " ".join(f"<{name}>" for name in names)
+            raise InputError(f"{len(fields)} fields where {len(names)} are expected: {wanted}", path, number)
+        yield number, fields
+
+
+def read_table(path: str | PathLike[str], value: str = "value", empty: bool = False) -> dict[str, str]:
+    """Read ``<key> <value …>`` lines into a dict in file order; the value is the rest of the line.
+
+    `value` names the second field in complaints; with `empty` a key may stand alone (as in ``text``).
+    """
+    table: dict[str, str] = {}
+    for number, text in read_lines(path):
+        key, *rest = text.split(maxsplit=1)
+        if not rest and not empty:
+            raise InputError(f"'{key}' has no {value}; expected <key> <{value}>", path, number)
+        if key in table:
+            raise InputError(f"'{key}' appears twice; keep one line", path, number)
+        table[key] = rest[0].rstrip() if rest else ""
+    return table
+
+
+def write_table(path: str | PathLike[str], table: Mapping[str, str] | Iterable[tuple[str, str]]) -> None:
+    """Write ``<key> <value>`` lines, sorted by key in the C locale, atomically."""
+    rows = table.items() if isinstance(table, Mapping) else table
+    write_text(path, "".join(f"{k} {v}".rstrip() + "\n" for k, v in sorted(rows, key=lambda row: row[0].encode())))

@@ -1,0 +1,1 @@
+"""Vectors of utterances: Kaldi archives and directories of them."""

@@ -1,0 +1,200 @@
+"""A resumable batch: the utterances of some data directories, worked through in parallel by ``$cmd``.
+
+Anonymisation, embedding extraction and decoding are the same machine: each utterance gives one small file, written
+under its final name only when it is whole. A batch asks which of them are missing, cuts the rest into jobs, runs the
+worker on them and, when all are there, lets `finish` turn them into the output directory, which appears in one rename
+together with its stamp. Killed at any moment, the same call goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from vpeval.core.errors import InputError
+from vpeval.core.files import locked, replace_directory, write_text
+from vpeval.data.directory import DataDir
+from vpeval.jobs.stamps import STAMP, fingerprint, is_current, write_stamp
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Target:
+    """One data directory and the directory that its results will go to."""
+
+    data: DataDir
+    out: Path
+    fingerprint: str
+
+    @property
+    def work(self) -> Path:
+        """Where unfinished results are; beside the output, so that publishing is a rename."""
+        return self.out.with_name(f".{self.out.name}.work")
+
+    @property
+    def new(self) -> Path:
+        """The output directory in the making."""
+        return self.work / "out"
+
+
+def target(source: Path, out: Path, inputs: Sequence[Path], **options: object) -> Target:
+    """The target for data directory `source`, whose results also depend on other `inputs` and on `options`."""
+    return Target(DataDir.load(source), out, fingerprint([source, *inputs], {**options, "out": out}))
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to do with an utterance: the worker command, the file it makes, and how results become a directory.
+
+    The worker is called as ``<worker …> <job> <work-dir> …``; see `job_parts` for its side. `parts` is the folder
+    in the work directory for the files ``<utt><suffix>``; `is_whole` tells whether a file found there can be kept.
+    """
+
+    name: str
+    worker: tuple[str, ...]
+    suffix: str
+    finish: Callable[[Target, Path], None]
+    parts: str = "parts"
+    is_whole: Callable[[Target, str, Path], bool] = lambda target, utt, part: True
+
+
+@dataclass(frozen=True)
+class Part:
+    """An utterance that a worker has to do, and the file that it makes."""
+
+    utt: str
+    wav: str
+    file: Path
+
+
+def run(task: Task, targets: Sequence[Target], cmd: str, nj: int, log_dir: Path) -> list[Target]:
+    """Bring all `targets` up to date; return those that had work to do."""
+    _refuse_shared(targets)
+    with ExitStack() as locks:
+        # Every process takes the locks in the same order, or two of them could wait for each other for ever.
+        for target in sorted(targets, key=lambda target: str(target.out.resolve())):
+            target.out.parent.mkdir(parents=True, exist_ok=True)
+            locks.enter_context(locked(target.out.with_name(f".{target.out.name}.lock"), str(target.out)))
+        stale = []
+        for target in targets:
+            if is_current(target.out / STAMP, target.fingerprint, [target.out]):
+                log.info("%s is up to date, skipped", target.out)
+                shutil.rmtree(target.work, ignore_errors=True)  # what a kill just after publishing left
+            else:
+                stale.append(target)
+        missing = [(target, utt) for target in stale for utt in _missing(task, target)]
+        if missing:
+            jobs = _cut(missing, min(nj, len(missing)))
+            _write_jobs(jobs)
+            _launch(task, stale, len(jobs), cmd, log_dir)
+        for target in stale:
+            _publish(task, target)
+    return stale
+
+
+def job_parts(task_parts: str, suffix: str, job: str, works: Sequence[str]) -> list[Part]:
+    """The worker's side: what job number `job` has to do in the given work directories."""
+    parts = []
+    for work in map(Path, works):
+        split = work / "split" / job
+        if split.is_dir():
+            data = DataDir.load(split)
+            parts += [Part(utt, data.wav[utt], work / task_parts / f"{utt}{suffix}") for utt in data.utts]
+    return parts
+
+
+def report(done: int, total: int) -> None:
+    """Tell the launcher how far a job is."""
+    print(f"progress: {done}/{total}", flush=True)
+
+
+def _refuse_shared(targets: Sequence[Target]) -> None:
+    outs = [target.out.resolve() for target in targets]
+    for target, out in zip(targets, outs, strict=True):
+        if outs.count(out) > 1:
+            raise InputError("the results of two data directories would go here; name one of them", target.out)
+
+
+def _missing(task: Task, target: Target) -> list[str]:
+    """Utterances without a whole part; work that was begun for other inputs or options is thrown away."""
+    begun = target.work / "fingerprint"
+    if not begun.is_file() or begun.read_text() != target.fingerprint:
+        shutil.rmtree(target.work, ignore_errors=True)
+        target.work.mkdir(parents=True)
+        write_text(begun, target.fingerprint)
+    parts = target.work / task.parts
+    parts.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(target.work / "split", ignore_errors=True)
+    for unfinished in parts.glob(".*.tmp"):  # of a worker that was killed while it wrote
+        unfinished.unlink()
+    missing = []
+    for utt in target.data.utts:
+        part = parts / f"{utt}{task.suffix}"
+        if part.exists() and not task.is_whole(target, utt, part):
+            part.unlink()
+        if not part.exists():
+            missing.append(utt)
+    if kept := len(target.data.utts) - len(missing):
+        log.info("%s: going on, %d of %d utterances are there", target.out, kept, len(target.data.utts))
+    return missing
+
+
+def _cut(missing: list[tuple[Target, str]], count: int) -> list[list[tuple[Target, str]]]:
+    """Contiguous pieces of about the same duration."""
+    seconds = [target.data.utt2dur[utt] if "utt2dur" in target.data.utt_tables else 1.0 for target, utt in missing]
+    total, passed = sum(seconds), 0.0
+    jobs: list[list[tuple[Target, str]]] = [[] for _ in range(count)]
+    for item, duration in zip(missing, seconds, strict=True):
+        jobs[min(count - 1, int(count * (passed + duration / 2) / total))].append(item)
+        passed += duration
+    return [job for job in jobs if job]
+
+
+def _write_jobs(jobs: list[list[tuple[Target, str]]]) -> None:
+    for number, job in enumerate(jobs, start=1):
+        for target in dict.fromkeys(id(target) for target, _ in job):
+            chosen = [(t, utt) for t, utt in job if id(t) == target]
+            data = chosen[0][0].data.subset(utt for _, utt in chosen)
+            data.write(chosen[0][0].work / "split" / str(number))
+
+
+def _launch(task: Task, targets: Sequence[Target], count: int, cmd: str, log_dir: Path) -> None:
+    works = [str(target.work) for target in targets]
+    job = "JOB"
+    while any(job in word for word in (str(log_dir), task.name, *task.worker, *works)):
+        job += "_"  # the launcher replaces this word wherever it stands, in the path of a clone as well
+    try:
+        launcher = shlex.split(cmd)
+    except ValueError as error:
+        raise InputError(f"--cmd {cmd}: {error}") from None
+    logs = str(log_dir / f"{task.name}.{job}.log")
+    line = [*launcher, f"{job}=1:{count}", logs, *task.worker, job, *works]
+    code = subprocess.run(line, check=False).returncode
+    if code != 0:
+        raise InputError(
+            f"{task.name} failed (see above); what is finished is kept: fix the cause and run the same command again"
+        )
+
+
+def _publish(task: Task, target: Target) -> None:
+    parts = target.work / task.parts
+    lacking = [utt for utt in target.data.utts if not (parts / f"{utt}{task.suffix}").is_file()]
+    if lacking:
+        names = ", ".join(lacking[:5]) + (" …" if len(lacking) > 5 else "")
+        raise InputError(
+            f"{task.name} ended without an error but made no file for {len(lacking)} of {len(target.data.utts)} "
+            f"utterances ({names}); every utterance of wav.scp needs {task.parts}/<utt>{task.suffix}",
+            target.out,
+        )
+    target.new.mkdir(exist_ok=True)
+    task.finish(target, parts)
+    write_stamp(target.new / STAMP, target.fingerprint, [target.new])
+    replace_directory(target.new, target.out)
+    shutil.rmtree(target.work)

@@ -1,0 +1,375 @@
+"""Is the attacker to be believed? Five checks on what stages 3, 5 and 6 made, each answered in a sentence.
+
+(a) control: on speech where it must succeed, the attacker is far from chance.
+(b) ladder: who knows more does not do worse, beyond the interval, than who knows less.
+(c) enrolment: enrolment speech was anonymised; where it was not, an informed attack is not one (the T10-2 case of
+    the similarity rank disclosure paper: merely re-synthesised enrolment gave an EER of 40.8 % while 69 % of the
+    speakers were identified).
+(d) level: whether the utterances of a speaker share a pseudo-speaker within a set, or in all sets.
+(e) pass-through: utterances that left the anonymiser as they came.
+
+Similarities are cosines of embeddings. What counts is the gap between pairs of utterances of one speaker and of two,
+as a share of the same gap in original speech: *retention* between original and anonymised speech (1: the voice is
+still there, 0: gone), *coherence* within anonymised speech (1: speakers are as distinct as before). For the level, a
+set is held against the sets of the other role, in which the same speakers have got other pseudo-speakers: *sharing* is
+how much more alike a speaker's utterances are within the set than across, beyond that difference in original speech.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from vpeval.asv.scoring import unit
+from vpeval.core.errors import InputError
+from vpeval.data.layout import name_some
+from vpeval.embeddings.directory import Embeddings
+from vpeval.results.records import Record
+
+METRIC = "eer_kaldi"
+_WEAK_ON_ORIGINAL = 0.25
+_NEAR_CHANCE = 0.40
+_VOICE_KEPT = 0.75
+# Over mini and AudioMNIST with mcadams, vtln, formant_f0 and xvector_pool, sharing was at least 0.12 at speaker level
+# and at most 0.03 at utterance level and for mcadams, which treats all speech alike and keeps its speakers distinct.
+_SHARED_PSEUDO_SPEAKER = 0.08
+_SAME_IN_ALL_SETS = 0.45
+_AS_ALIKE = 0.9
+_ONE_VOICE = 0.85
+_PASSED = 0.97
+_LEVELS = {
+    "none": "The voices are those of the original, so that no level can be told,",
+    "one voice": "All speakers have got about the same voice",
+    "all sets": "The utterances of a speaker share a voice, the same one for enrolment and trials,",
+    "speaker": "The utterances of a speaker share a voice (speaker-level anonymisation)",
+    "utterance": "The utterances of a speaker do not share a voice (utterance-level anonymisation)",
+    "unknown": "No other set has the same speakers, so that no level can be told,",
+}
+_OTHER_SYSTEM = "Semi-Informed (legal)"
+_ATTACKS = {"oo": "unprotected", "oa": "ignorant", "aa": "lazy-informed"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The answer of one check; `flagged` means that the results are not to be believed without a look at it."""
+
+    check: str
+    flagged: bool
+    sentence: str
+    numbers: Mapping[str, float | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Mean similarity of utterances of the same speaker and of different speakers."""
+
+    same: float
+    other: float
+
+    @property
+    def width(self) -> float:
+        """How much more alike a speaker's utterances are."""
+        return self.same - self.other
+
+
+@dataclass(frozen=True)
+class Versions:
+    """A set, original and anonymised."""
+
+    original: Embeddings
+    anonymised: Embeddings
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """Similarities within and between the original (o) and the anonymised (a) version of a set.
+
+    `own` are the cosines of every utterance with its own anonymised version; `across` the similarity of a speaker's
+    utterances with those in sets of the other role, original and anonymised, where there are any.
+    """
+
+    oo: Gap
+    oa: Gap
+    aa: Gap
+    own: np.ndarray
+    utts: tuple[str, ...]
+    across: tuple[float, float] | None
+
+    @property
+    def retention(self) -> float:
+        """How much of the original voices is left in the anonymised ones."""
+        return self.oa.width / self.oo.width
+
+    @property
+    def coherence(self) -> float:
+        """How distinct the anonymised speakers are, compared with the original ones."""
+        return self.aa.width / self.oo.width
+
+    @property
+    def sharing(self) -> float | None:
+        """How much more alike anonymisation made a speaker's utterances within the set than across sets."""
+        if self.across is None:
+            return None
+        original, anonymised = self.across
+        return ((self.aa.same - anonymised) - (self.oo.same - original)) / self.oo.same
+
+
+def compare(versions: Versions, others: Sequence[Versions] = ()) -> Similarity:
+    """Compare the versions of a set, also with the sets of the other role; pairs are of two different utterances."""
+    original, anonymised = versions.original, versions.anonymised
+    if original.utts != anonymised.utts or original.speakers != anonymised.speakers:
+        raise InputError(
+            f"does not hold the utterances of {original.directory}; extract both again", anonymised.directory
+        )
+    if len(original.speakers) < 2 or original.counts.max() < 2:
+        raise InputError("needs two speakers, and two utterances of one of them, to be audited", original.directory)
+    o, a, owners = unit(original.vectors), unit(anonymised.vectors), original.owners
+    return Similarity(
+        _gap(o, o, owners),
+        _gap(o, a, owners),
+        _gap(a, a, owners),
+        (o * a).sum(axis=1),
+        tuple(original.utts),
+        _across(versions, others),
+    )
+
+
+def control(records: Sequence[Record]) -> list[Finding]:
+    """(a) for every attacker: original speech where it has been tried on it, else speech like its training speech."""
+    findings = []
+    for attacker in sorted({record.attacker for record in _eers(records)}):
+        own = [record for record in _eers(records) if record.attacker == attacker]
+        chosen = [record for record in own if record.condition == "oo"]
+        limit, what = _WEAK_ON_ORIGINAL, "original speech"
+        if not chosen:
+            chosen = [record for record in own if record.condition == "aa"]
+            limit, what = _NEAR_CHANCE, "anonymised speech of speakers it was not trained on"
+        if not chosen:
+            continue
+        eer = float(np.mean([record.value for record in chosen]))
+        trials = f"mean of {len(chosen)} sets"
+        if _attack(chosen[0]) == _OTHER_SYSTEM:
+            sentence = (
+                f"Attacker {attacker} was trained on speech of another system, so that its EER of {_percent(eer)} here "
+                f"({trials}) is no control of it."
+            )
+            findings.append(Finding("a", False, sentence, {"attacker": attacker, "eer": eer}))
+            continue
+        verdict = (
+            f"beyond the limit of {_percent(limit)}: nothing shows that it can recognise anybody, so do not read its "
+            "numbers as privacy"
+            if eer >= limit
+            else "far from the 50 % of guessing"
+        )
+        sentence = f"Attacker {attacker} has an EER of {_percent(eer)} on {what} ({trials}), {verdict}."
+        findings.append(Finding("a", eer >= limit, sentence, {"attacker": attacker, "eer": eer, "limit": limit}))
+    return findings
+
+
+def ladder(records: Sequence[Record]) -> list[Finding]:
+    """(b) for every step from an attack to one that knows more, with all sets that both were tried on."""
+    attacks: dict[tuple[str, str, str], dict[str, Record]] = {}
+    for record in _eers(records):
+        attacks.setdefault((record.condition, record.attacker, _attack(record)), {})[record.set] = record
+    findings = []
+    for weak, strong in _steps(list(attacks)):
+        pairs = [(attacks[weak][name], attacks[strong][name]) for name in attacks[weak] if name in attacks[strong]]
+        if not pairs:
+            continue
+        worse = [(low, high) for low, high in pairs if high.value > (low.value if low.upper is None else low.upper)]
+        means = [float(np.mean([pair[side].value for pair in pairs])) for side in (0, 1)]
+        names = [f"{attack} attacker {attacker}" for _, attacker, attack in (strong, weak)]
+        numbers: dict[str, float | str] = {
+            "stronger": " ".join(strong),
+            "weaker": " ".join(weak),
+            "eer": means[1],
+            "weaker_eer": means[0],
+        }
+        summary = f"mean EER {_percent(means[1])} against {_percent(means[0])} on {len(pairs)} sets"
+        if worse:
+            low, high = max(worse, key=lambda pair: pair[1].value - pair[0].value)
+            sentence = (
+                f"The {names[0]} does worse than the {names[1]}, who knows less, beyond the interval on "
+                f"{name_some(sorted(pair[1].set for pair in worse))} ({high.set}: {_percent(high.value)} against "
+                f"{_interval(low)}; {summary}): it overestimates privacy; train it better or report the weaker one."
+            )
+        else:
+            sentence = f"The {names[0]} does not do worse than the {names[1]} beyond the interval ({summary})."
+        findings.append(Finding("b", bool(worse), sentence, numbers))
+    return findings
+
+
+def enrolment(name: str, found: Similarity) -> Finding:
+    """(c) for one enrolment set."""
+    flagged = found.retention >= _VOICE_KEPT
+    sentence = (
+        f"Enrolment set {name}: utterances of a speaker have a similarity of {found.oo.same:.2f} in original speech "
+        f"and of {found.oa.same:.2f} between original and anonymised speech (different speakers {found.oo.other:.2f} "
+        f"and {found.oa.other:.2f}): {_percent(found.retention)} of the voices "
+        + (
+            f"are kept, so the enrolment was not really anonymised (limit {_percent(_VOICE_KEPT)}) and a-a results "
+            "say nothing about an informed attacker."
+            if flagged
+            else "are kept, so the enrolment was anonymised."
+        )
+    )
+    return Finding("c", flagged, sentence, {"set": name, **_numbers(found)})
+
+
+def levels(similar: Mapping[str, Similarity]) -> list[Finding]:
+    """(d) for all sets, a sentence for every level that is found; a statement, not a complaint."""
+    kinds: dict[str, list[str]] = {}
+    for name, found in similar.items():
+        kinds.setdefault(level(found), []).append(name)
+    findings = []
+    for kind, names in kinds.items():
+        chosen = [similar[name] for name in names]
+        same, other, coherence = (
+            float(np.mean(values))
+            for values in zip(*((found.aa.same, found.aa.other, found.coherence) for found in chosen), strict=True)
+        )
+        sentence = (
+            f"{_LEVELS[kind]} in {name_some(names, len(names))}: anonymised utterances have a mean similarity of "
+            f"{same:.2f} within speakers and of {other:.2f} between them ({_percent(coherence)} of the original gap)."
+        )
+        numbers: dict[str, float | str] = {
+            "level": kind,
+            "sets": " ".join(names),
+            "aa_same": same,
+            "aa_other": other,
+            "coherence": coherence,
+        }
+        findings.append(Finding("d", False, sentence, numbers))
+    return findings
+
+
+def level(found: Similarity) -> str:
+    """What the utterances of a speaker share: see `_LEVELS`."""
+    if found.retention >= _VOICE_KEPT:
+        return "none"
+    if found.aa.other >= _ONE_VOICE * found.aa.same and found.aa.same >= _ONE_VOICE * found.oo.same:
+        return "one voice"
+    if found.sharing is None:
+        return "unknown"
+    if found.sharing >= _SHARED_PSEUDO_SPEAKER:
+        return "speaker"
+    as_alike = found.aa.same >= _AS_ALIKE * found.oo.same and found.coherence >= _SAME_IN_ALL_SETS
+    return "all sets" if as_alike else "utterance"
+
+
+def untold(encoder: str) -> list[Finding]:
+    """(c) and (d) where the encoder failed its own control: what it does not hear, it cannot testify to."""
+    questions = {"c": "enrolment speech was anonymised", "d": "the utterances of a speaker share a voice"}
+    return [
+        Finding(check, True, f"Whether {question} cannot be told by {encoder}, which is too weak: see (a).")
+        for check, question in questions.items()
+    ]
+
+
+def pass_through(identical: Mapping[str, Sequence[str]], similar: Mapping[str, Similarity], utts: int) -> Finding:
+    """(e) for all sets: files that are identical (stage 3 has noted them), and voices that are."""
+    same_file = {(name, utt) for name, listed in identical.items() for utt in listed}
+    same_voice = {
+        (name, utt)
+        for name, found in similar.items()
+        for utt, cosine in zip(found.utts, found.own, strict=True)
+        if cosine >= _PASSED
+    }
+    passed = sorted(f"{name}/{utt}" for name, utt in same_file | same_voice)
+    if passed:
+        sentence = (
+            f"{len(passed)} of {utts} utterances passed through unchanged ({len(same_file)} identical files, "
+            f"{len(same_voice)} with a similarity of at least {_PASSED} to their source): {name_some(passed)}."
+        )
+    else:
+        closest = max((float(found.own.max()) for found in similar.values()), default=0.0)
+        sentence = (
+            f"None of {utts} utterances passed through unchanged (no identical file; the greatest similarity to a "
+            f"source is {closest:.2f})."
+        )
+    numbers = {"utts": utts, "identical": len(same_file), "similar": len(same_voice)}
+    return Finding("e", bool(passed), sentence, numbers)
+
+
+def read_identical(checks: Path) -> tuple[list[str], int]:
+    """Utterances that stage 3 found identical to their source, and the number of all, from a checks.json."""
+    try:
+        content = json.loads(checks.read_text(encoding="utf-8"))
+        return [str(utt) for utt in content["identical"]], int(content["utts"])
+    except FileNotFoundError:
+        raise InputError("is missing; run stage 3 (steps/anonymize.sh) again", checks) from None
+    except (json.JSONDecodeError, KeyError, TypeError, ValueError):
+        raise InputError("is not a checks.json of steps/anonymize.sh; run stage 3 again", checks) from None
+
+
+def to_json(findings: Sequence[Finding]) -> str:
+    """The findings as a list of objects."""
+    rows = [
+        {"check": f.check, "flagged": f.flagged, "sentence": f.sentence, "numbers": dict(f.numbers)} for f in findings
+    ]
+    return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+
+
+def _gap(left: np.ndarray, right: np.ndarray, owners: np.ndarray) -> Gap:
+    cosines = left @ right.T
+    same = owners[:, None] == owners[None]
+    return Gap(float(cosines[same & ~np.eye(len(owners), dtype=bool)].mean()), float(cosines[~same].mean()))
+
+
+def _across(versions: Versions, others: Sequence[Versions]) -> tuple[float, float] | None:
+    """Mean similarity of utterances of one speaker in two sets, original and anonymised."""
+    cosines: tuple[list[np.ndarray], list[np.ndarray]] = [], []
+    for other in others:
+        same = _spoken_by(versions.original)[:, None] == _spoken_by(other.original)
+        for kind, found in zip(("original", "anonymised"), cosines, strict=True):
+            left, right = (unit(getattr(side, kind).vectors) for side in (versions, other))
+            found.append((left @ right.T)[same])
+    original, anonymised = (np.concatenate([np.empty(0), *found]) for found in cosines)
+    return (float(original.mean()), float(anonymised.mean())) if len(original) else None
+
+
+def _spoken_by(embeddings: Embeddings) -> np.ndarray:
+    return np.array(embeddings.speakers)[embeddings.owners]
+
+
+def _eers(records: Sequence[Record]) -> list[Record]:
+    return [record for record in records if record.metric == METRIC and record.condition in _ATTACKS]
+
+
+def _attack(record: Record) -> str:
+    """The challenge's name of an attack, or the legal paper's where the challenge has none."""
+    vpc, legal = (str(record.params.get(key, "none")) for key in ("attack_model", "attack_model_legal"))
+    if vpc != "none":
+        return vpc
+    return f"{legal} (legal)" if legal != "none" else _ATTACKS[record.condition]
+
+
+def _steps(attacks: Sequence[tuple[str, str, str]]) -> list[tuple[tuple[str, str, str], tuple[str, str, str]]]:
+    """Pairs (knows less, knows more): ignorant and lazy-informed of one attacker; lazy-informed and trained ones."""
+    lazy = [key for key in attacks if key[2] == "lazy-informed"]
+    trained = [key for key in attacks if key[0] == "aa" and key not in lazy]
+    same = [(weak, strong) for weak in attacks for strong in lazy if weak[0] == "oa" and weak[1] == strong[1]]
+    return [*same, *((weak, strong) for weak in lazy for strong in trained)]
+
+
+def _numbers(found: Similarity) -> dict[str, float]:
+    gaps = {
+        f"{name}_{side}": getattr(getattr(found, name), side)
+        for name in ("oo", "oa", "aa")
+        for side in ("same", "other")
+    }
+    return {**gaps, "retention": found.retention, "coherence": found.coherence}
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
+def _interval(record: Record) -> str:
+    if record.lower is None or record.upper is None:
+        return _percent(record.value)
+    return f"{_percent(record.value)} [{100 * record.lower:.1f}, {100 * record.upper:.1f}]"

@@ -1,0 +1,58 @@
+"""A legal metric over the number N of speakers, at one number L of utterances per test vector."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vpeval.embeddings.directory import Embeddings
+from vpeval.metrics.bootstrap import bootstrap_means
+from vpeval.protocols.speaker_values import SpeakerValue
+from vpeval.results.records import Record
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A metric over N at one L: values N × speaker, whose means over the speakers are the records."""
+
+    metric: str
+    n_utts: int | None
+    sizes: Sequence[int]
+    speakers: Sequence[str]
+    values: NDArray[np.float64]
+    chance: NDArray[np.float64]
+    params: Mapping[str, Any]
+    counts: Mapping[str, int]
+
+    def records(self, resamples: int, seed: int) -> list[Record]:
+        """Means over the speakers, with intervals where `resamples` is not 0."""
+        label = f"{self.metric} L={self.n_utts}"
+        ends = bootstrap_means(self.values.T, resamples, seed, label) if resamples else [None] * len(self.sizes)
+        records = []
+        for n, row, chance, interval in zip(self.sizes, self.values, self.chance.tolist(), ends, strict=True):
+            params = {"N": n, "L": self.n_utts or "all", **self.params, "chance": chance}
+            lower, upper = (interval.lower, interval.upper) if interval else (None, None)
+            records.append(Record(self.metric, float(row.mean()), lower, upper, params, self.counts))
+        return records
+
+    def per_speaker(self) -> list[SpeakerValue]:
+        """The values that the records are means of."""
+        name = str(self.n_utts or "all")
+        return [
+            SpeakerValue(self.metric, speaker, n, name, value)
+            for n, row in zip(self.sizes, self.values.tolist(), strict=True)
+            for speaker, value in zip(self.speakers, row, strict=True)
+        ]
+
+
+def warn_of_shared_utts(enroll: Embeddings, test: Embeddings) -> None:
+    """Say it where utterances are on both sides: they are recognised far too easily."""
+    if shared := len(set(enroll.utts) & set(test.utts)):
+        logging.warning(
+            "warning: %d utterances of %s are enrolled, too; the risk is overestimated", shared, test.directory
+        )

@@ -1,0 +1,62 @@
+"""Linkability and 1-EER on embedding directories, over numbers N' of enrolment speakers and L of utterances."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vpeval.asv.comparison import Comparison
+from vpeval.core.errors import InputError
+from vpeval.embeddings.directory import Embeddings
+from vpeval.metrics.linkability import linkability
+from vpeval.metrics.one_minus_eer import one_minus_eer
+from vpeval.metrics.ranks import Rivals, count_rivals
+from vpeval.protocols.curve import Curve, warn_of_shared_utts
+from vpeval.protocols.sizes import Sizes, conversations
+from vpeval.protocols.speaker_values import Scores
+from vpeval.results.records import Record
+
+
+def score_linkability(
+    enroll: Embeddings,
+    test: Embeddings,
+    comparison: Comparison,
+    n_enroll: Sizes,
+    n_utts: Sizes,
+    draws: int,
+    resamples: int,
+    seed: int,
+) -> Scores:
+    """Linkability and 1-EER for every N' and L; speakers are enrolled by all of their utterances.
+
+    Every test speaker must be enrolled; further enrolment speakers are distractors.
+    """
+    owner = enroll.find(test)
+    warn_of_shared_utts(enroll, test)
+    n_all = len(enroll.speakers)
+    if n_all < 2:
+        raise InputError("linkability needs at least two enrolment speakers", enroll.directory / "utt2spk")
+    sizes = n_enroll.up_to(n_all, f"enrolment speakers in {enroll.directory}")
+    parts = conversations(n_utts, test)
+    references = comparison.enroll(enroll, np.arange(n_all))
+    vectors = [comparison.test(test.means(part.who, part.n_utts, seed)) for part in parts]
+    # All L go through one pass over the enrolment speakers.
+    owners = np.concatenate([owner[part.who] for part in parts])
+    rivals = count_rivals(references, np.concatenate(vectors), owners, comparison.similarity)
+
+    estimator = {"estimator": "drawn", "draws": draws, "seed": seed} if draws else {"estimator": "exact"}
+    scores = Scores([], [])
+    end = 0
+    for part, x in zip(parts, vectors, strict=True):
+        start, end = end, end + len(x)
+        link = linkability(Rivals(rivals.above[start:end], rivals.tied[start:end]), n_all, sizes, draws, seed)
+        left_out = len(test.speakers) - len(x)
+        counts = {"test_speakers": len(x), "left_out": left_out, "enroll_speakers": n_all}
+        names = [test.speakers[s] for s in part.who]
+        curve = Curve("linkability", part.n_utts, sizes, names, link.per_speaker, link.chance, estimator, counts)
+        scores.records.extend(curve.records(resamples, seed))
+        scores.per_speaker.extend(curve.per_speaker())
+        for eer in one_minus_eer(references, x, owner[part.who], sizes, resamples, seed, comparison.similarity):
+            params = {"N": eer.n_enroll, "L": part.n_utts or "all", "estimator": "rocch", "seed": seed, "chance": 0.5}
+            lower, upper = (eer.interval.lower, eer.interval.upper) if eer.interval else (None, None)
+            scores.records.append(Record("one_minus_eer", eer.value, lower, upper, params, counts))
+    return scores

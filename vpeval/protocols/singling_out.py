@@ -1,0 +1,108 @@
+"""Singling out on embedding directories, over numbers N of test speakers and L of utterances per test vector."""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vpeval.asv.comparison import Comparison
+from vpeval.core.errors import InputError
+from vpeval.core.seeds import generator
+from vpeval.embeddings.directory import Embeddings
+from vpeval.metrics.singling_out import singling_out
+from vpeval.protocols.curve import Curve, warn_of_shared_utts
+from vpeval.protocols.sizes import Conversation, Sizes, conversations
+from vpeval.protocols.speaker_values import Scores
+
+_LONG = 1_000_000  # pairs of speakers from which on a draw takes long enough to be announced
+
+MOST_FOLDS = 10
+
+
+@dataclass(frozen=True)
+class SinglingOutOptions:
+    """How enrolment speakers are made and how often test speakers are drawn."""
+
+    n_enroll: int
+    n_enroll_chosen: bool
+    enroll_utts: int
+    draws: int
+
+
+def score_singling_out(
+    enroll: Embeddings,
+    test: Embeddings,
+    comparison: Comparison,
+    n_speakers: Sizes,
+    n_utts: Sizes,
+    options: SinglingOutOptions,
+    resamples: int,
+    seed: int,
+) -> Scores:
+    """Singling out for every N and L.
+
+    Every enrolment speaker must be a test speaker, too, but not the other way round. A speaker with fewer than 2·L test
+    utterances takes no part at L, be it as test or as enrolment speaker.
+    """
+    place = test.find(enroll)
+    warn_of_shared_utts(enroll, test)
+    scores = Scores([], [])
+    for part in conversations(n_utts, test, vectors=2, speakers=2):
+        curve = _singling_out_curve(enroll, test, comparison, place, part, n_speakers, options, seed)
+        scores.records.extend(curve.records(resamples, seed))
+        scores.per_speaker.extend(curve.per_speaker())
+    return scores
+
+
+def _singling_out_curve(
+    enroll: Embeddings,
+    test: Embeddings,
+    comparison: Comparison,
+    place: NDArray[np.int64],
+    part: Conversation,
+    n_speakers: Sizes,
+    options: SinglingOutOptions,
+    seed: int,
+) -> Curve:
+    n_utts = part.n_utts or 1
+    who = part.who
+    sizes = n_speakers.up_to(len(who), f"speakers with {2 * n_utts} utterances in {test.directory}")
+    able = np.flatnonzero(np.isin(place, who))
+    if not len(able):
+        raise InputError(f"no enrolment speaker has {2 * n_utts} utterances in {test.directory}", enroll.directory)
+    if options.n_enroll_chosen and options.n_enroll > len(able):
+        raise InputError(
+            f"--n-enroll {options.n_enroll}: only {len(able)} enrolment speakers have {2 * n_utts} test utterances; "
+            f"ask for at most {len(able)}"
+        )
+    chosen = np.sort(generator(seed, "enrolment speakers").permutation(able)[: options.n_enroll])
+    vectors = comparison.enroll(enroll, chosen, options.enroll_utts, seed)
+    owner = np.searchsorted(who, place[chosen])
+
+    draws = []
+    for draw in range(options.draws):
+        if len(chosen) * len(test.speakers) >= _LONG:
+            logging.info("singling out: L = %d, draw %d of %d", n_utts, draw + 1, options.draws)
+        folds, counts = test.folds(who, n_utts, MOST_FOLDS, seed, f"folds of draw {draw}")
+        folds = comparison.test(folds)
+        draws.append(singling_out(vectors, owner, folds, counts, sizes, seed, draw, comparison.similarity))
+    return Curve(
+        "singling_out",
+        part.n_utts,
+        sizes,
+        [enroll.speakers[s] for s in chosen],
+        np.mean([found.per_speaker for found in draws], axis=0),
+        np.mean([found.chance for found in draws], axis=0),
+        {"draws": options.draws, "seed": seed, "folds": int(counts.max()), "paper_chance": math.exp(-1)},
+        {
+            "enroll_speakers": len(chosen),
+            "test_speakers": len(who),
+            "left_out": len(test.speakers) - len(who),
+            "short_enroll": int(np.count_nonzero(enroll.counts[chosen] < options.enroll_utts)),
+            "short_test": int(np.count_nonzero(counts < MOST_FOLDS)),
+        },
+    )

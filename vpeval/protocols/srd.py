@@ -1,0 +1,76 @@
+"""The similarity rank disclosure protocol on embedding directories.
+
+Every utterance of the input directory is an input; a speaker's reference is the mean over the speaker's utterances in
+the reference directory. The vectors may be speaker embeddings (cosine) or normalised histograms of F0 or of discrete
+units (Euclidean).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vpeval.core.errors import InputError
+from vpeval.embeddings.directory import Embeddings
+from vpeval.metrics.ranks import Similarity, count_rivals
+from vpeval.metrics.srd import Disclosure, Estimator, Ties, disclosure, floor, intervals, rank_histograms
+from vpeval.protocols.speaker_values import Scores, SpeakerValue
+from vpeval.results.records import Record
+
+_ESTIMATORS: tuple[Estimator, ...] = ("empirical", "beta-binomial")
+_METRICS = {"srd_max": "max_d", "srd_mean": "mean_d", "srd_idr": "idr", "srd_rank_spread": "rank_spread"}
+
+
+def score_srd(
+    references: Embeddings, inputs: Embeddings, similarity: Similarity, ties: Ties, resamples: int, seed: int
+) -> Scores:
+    """MaxD, MeanD, IdR and RS, empirical and beta-binomial; references without inputs are distractors."""
+    place = references.find(inputs)
+    n = len(references.speakers)
+    if n < 2:
+        raise InputError("similarity ranks need at least two reference speakers", references.directory / "utt2spk")
+    means = references.means(np.arange(n))
+    rivals = count_rivals(means, inputs.vectors, place[inputs.owners], similarity)
+    histograms = rank_histograms(rivals, inputs.owners, len(inputs.speakers), n, ties)
+
+    params = {"N": n, "L": 1, "similarity": similarity, "ties": ties}
+    counts = {"inputs": len(inputs.utts), "input_speakers": len(inputs.speakers), "reference_speakers": n}
+    records = [
+        record
+        for estimator in _ESTIMATORS
+        for record in _records(histograms, estimator, {**params, "estimator": estimator}, counts, resamples, seed)
+    ]
+    found = histograms[:, 0] / inputs.counts
+    ranks = histograms @ np.arange(1, n + 1) / inputs.counts
+    per_speaker = [
+        SpeakerValue(metric, speaker, n, "1", value)
+        for metric, values in (("srd_idr", found), ("srd_rank", ranks))
+        for speaker, value in zip(inputs.speakers, values.tolist(), strict=True)
+    ]
+    return Scores(records, per_speaker, histograms.sum(axis=0).tolist())
+
+
+def _records(
+    histograms: np.ndarray,
+    estimator: Estimator,
+    params: dict[str, object],
+    counts: dict[str, int],
+    resamples: int,
+    seed: int,
+) -> list[Record]:
+    n = histograms.shape[1]
+    value = disclosure(histograms.sum(axis=0, keepdims=True), estimator)
+    ends = intervals(histograms, estimator, resamples, seed) if resamples else {}
+    null: Disclosure = floor(counts["inputs"], n, estimator, seed=seed)
+    chance = {"srd_idr": 1 / n}
+    records = []
+    for metric, field in _METRICS.items():
+        nothing = getattr(null, field)
+        extra = {
+            "chance": chance.get(metric, 0.0),
+            "floor": float(nothing.mean()),
+            "floor_95": float(np.quantile(nothing, 0.95)),
+        }
+        interval = ends.get(field)
+        lower, upper = (interval.lower, interval.upper) if interval else (None, None)
+        records.append(Record(metric, float(getattr(value, field)[0]), lower, upper, {**params, **extra}, counts))
+    return records

@@ -1,0 +1,1 @@
+"""Result files of the challenges, and LaTeX: views of the records."""

@@ -1,0 +1,320 @@
+"""The six LaTeX tables of the VoicePrivacy 2020 challenge: ASV and ASR for dev, test and both side by side.
+
+Rows are grouped by data set and gender; inside a group the original data come first, then every system in the order of
+the records. Columns for the system and the attacker appear where there is more than one to tell apart.
+
+The combined tables of the published results of Baseline-1 are Tables 8 and 9 of the challenge's evaluation plan (v1.4),
+all 22 rows of them. Those of the published results of Baseline-2 have the rows, labels, order and rounding of Tables 10
+and 11, too, but only the 8 rows of original data have the same numbers: each of the 14 rows with anonymised data
+differs in the last digits (EER by at most 0.3, WER by at most 0.07), as the plan prints another run of that anonymiser.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from vpeval.core.errors import InputError
+from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
+from vpeval.results.records import Record
+
+TABLES = ("ASV_dev", "ASV_test", "ASV_combined", "ASR_dev", "ASR_test", "ASR_combined")
+_ASV_METRICS = ("eer_kaldi", "eer_threshold", "min_cllr", "cllr")
+_LANGUAGE_MODELS = ("", "small", "large")
+_ABSENT = "--"
+
+
+@dataclass(frozen=True, order=True)
+class _Row:
+    """What a row is about; rows sort by these fields."""
+
+    corpus: str
+    subset: str
+    gender: str
+    system_rank: int
+    attacker: str
+    condition_rank: int
+    system: str
+    condition: str
+
+    @property
+    def group(self) -> tuple[str, str, str]:
+        return self.corpus, self.subset, self.gender
+
+    def data_set(self, partition: str = "") -> str:
+        """``vctk_dev_com``: the challenge's label of a data set."""
+        return "_".join(filter(None, (self.corpus, partition, self.subset)))
+
+
+@dataclass(frozen=True)
+class _Results:
+    """The printed numbers of the ASV or the ASR tables by row, partition and kind of number."""
+
+    task: str
+    kinds: tuple[str, ...]
+    rows: dict[_Row, dict[str, dict[str, str]]] = field(default_factory=dict)
+
+    def of(self, *partitions: str) -> list[_Row]:
+        """Rows with numbers in any of the partitions, sorted."""
+        return sorted(row for row, numbers in self.rows.items() if any(p in numbers for p in partitions))
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column: its title (under a common `head`, if any), its cells, and how it is set."""
+
+    title: str
+    cell: Callable[[int, _Row], str]
+    head: str = ""
+    align: str = "c"
+    bar: str = "|"
+
+
+def tables(records: Iterable[Record], style: str = "booktabs") -> dict[str, str]:
+    """LaTeX source by table name; a table without data is absent. Styles: booktabs, vpc2020."""
+    records = list(records)
+    ranks = {system: rank for rank, system in enumerate(dict.fromkeys([ORIGINAL, *(r.system for r in records)]))}
+    texts = {}
+    for results in (_asv(records, ranks), _asr(records, ranks)):
+        for name, partitions in (("dev", ("dev",)), ("test", ("test",)), ("combined", ("dev", "test"))):
+            if all(results.of(partition) for partition in partitions):
+                texts[f"{results.task}_{name}"] = STYLES[style](results, partitions)
+    return texts
+
+
+def _asv(records: Sequence[Record], ranks: Mapping[str, int]) -> _Results:
+    records = [r for r in records if r.metric in _ASV_METRICS and r.condition in CONDITIONS]
+    # The EER by threshold is the one of 2024 and 2026; where there is the other one, it would only repeat it.
+    has_kaldi = {_trials(record) for record in records if record.metric == "eer_kaldi"}
+    records = [r for r in records if r.metric != "eer_threshold" or _trials(r) not in has_kaldi]
+    metrics = {record.metric for record in records}
+    results = _Results("ASV", tuple(metric for metric in _ASV_METRICS if metric in metrics))
+    for record in records:
+        value = 100 * record.value if record.metric.startswith("eer") else record.value
+        _enter(results, record, ranks, record.metric, _number(value, 3))
+    return results
+
+
+def _trials(record: Record) -> tuple[str, ...]:
+    return record.system, record.set, record.condition, record.attacker
+
+
+def _asr(records: Sequence[Record], ranks: Mapping[str, int]) -> _Results:
+    records = [record for record in records if record.metric == "wer" and not record.gender]
+    models = {record.params.get("lm", "") for record in records}
+    results = _Results("ASR", tuple(model for model in _LANGUAGE_MODELS if model in models))
+    for record in records:
+        _enter(results, record, ranks, record.params.get("lm", ""), _number(record.value, 2))
+    return results
+
+
+def _enter(results: _Results, record: Record, ranks: Mapping[str, int], kind: str, text: str) -> None:
+    name = SetName.parse(record.set)
+    if not name or not name.partition:
+        raise InputError(f"set '{record.set}' is neither dev nor test (as in libri_dev_trials_f): it has no table")
+    subset = "com" if name.subset == "common" else name.subset
+    if name.corpus == "vctk" and name.role == "trials" and not subset:
+        subset = "dif"
+    rank = CONDITIONS.index(record.condition) if record.condition in CONDITIONS else 0
+    row = _Row(
+        name.corpus, subset, name.gender, ranks[record.system], record.attacker, rank, record.system, record.condition
+    )
+    numbers = results.rows.setdefault(row, {}).setdefault(name.partition, {})
+    if kind in numbers:
+        raise InputError(f"two values of {record.metric} for {record.system} {record.set} {record.condition}")
+    numbers[kind] = text
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}" if math.isfinite(value) else r"$\infty$"
+
+
+def escape(text: str) -> str:
+    """Text as LaTeX sets it literally."""
+    special = {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
+    return "".join(special.get(c) or (f"\\{c}" if c in "&%$#_{}" else c) for c in text)
+
+
+def _numbers(results: _Results, partition: str, titles: Mapping[str, str], **look: str) -> list[_Column]:
+    """One column per kind of number."""
+
+    def cell_of(kind: str) -> Callable[[int, _Row], str]:
+        return lambda _, row: results.rows[row].get(partition, {}).get(kind, _ABSENT)
+
+    return [_Column(titles[kind], cell_of(kind), **look) for kind in results.kinds]
+
+
+def _distinctions(results: _Results, rows: Sequence[_Row], **look: str) -> list[_Column]:
+    """Columns for system and attacker (or recogniser) where rows differ in them."""
+    columns = []
+    if len({row.system for row in rows} - {ORIGINAL}) > 1:
+        columns.append(_Column("System", lambda _, row: escape(row.system), **look))
+    if len({row.attacker for row in rows}) > 1:
+        title = "Attacker" if results.task == "ASV" else "Recogniser"
+        columns.append(_Column(title, lambda _, row: escape(row.attacker), **look))
+    return columns
+
+
+def _data(results: _Results, enroll: str, trials: str, gender: str) -> list[_Column]:
+    """Which data are original (o) or anonymised (a): enrolment and trials with their gender, or recognised speech."""
+    if results.task == "ASR":
+        return [_Column("Data", lambda _, row: row.condition)]
+    return [
+        _Column(enroll, lambda _, row: row.condition[0]),
+        _Column(trials, lambda _, row: row.condition[1]),
+        _Column(gender, lambda _, row: row.gender),
+    ]
+
+
+def _caption(results: _Results, partitions: Sequence[str]) -> str:
+    if len(partitions) > 1:
+        which = "both development and test partitions"
+    else:
+        which = {"dev": "development data", "test": "test data"}[partitions[0]]
+    return f"{results.task} results for {which} (o-original, a-anonymized speech)."
+
+
+def _label(results: _Results, partitions: Sequence[str]) -> str:
+    which = "combined" if len(partitions) > 1 else {"dev": "development", "test": "test"}[partitions[0]]
+    return f"tab:{results.task}-{which}"
+
+
+def _heads(columns: Sequence[_Column]) -> list[tuple[str, int, int]]:
+    """Runs of columns under one head: (head or empty, first column, column after the last)."""
+    runs, end = [], 0
+    for head, run in groupby(columns, key=lambda column: column.head):
+        start, end = end, end + len(list(run))
+        runs.append((head, start, end))
+    return runs
+
+
+def _body(columns: Sequence[_Column], rows: Sequence[_Row]) -> list[tuple[bool, str]]:
+    """The rows: (whether a new group begins, the cells joined)."""
+    return [
+        (number > 1 and row.group != rows[number - 2].group, " & ".join(c.cell(number, row) for c in columns))
+        for number, row in enumerate(rows, start=1)
+    ]
+
+
+def _booktabs(results: _Results, partitions: Sequence[str]) -> str:
+    rows = results.of(*partitions)
+    alone = partitions[0] if len(partitions) == 1 else ""
+    columns = [_Column("Data set", lambda _, row: escape(row.data_set(alone)), align="l")]
+    columns += _distinctions(results, rows, align="l") + _data(results, "Enrol.", "Trials", "Gender")
+    titles = {
+        "eer_kaldi": r"EER, \%",
+        "eer_threshold": r"EER (threshold), \%",
+        "min_cllr": r"$C_\mathrm{llr}^\mathrm{min}$",
+        "cllr": r"$C_\mathrm{llr}$",
+        "": r"WER, \%",
+        "small": r"WER, \%, small",
+        "large": r"WER, \%, large",
+    }
+    for partition in partitions:
+        head = "" if alone else {"dev": "Development", "test": "Test"}[partition]
+        columns += _numbers(results, partition, titles, align="r", head=head)
+
+    heads = []
+    if not alone:
+        cells = [rf"\multicolumn{{{end - start}}}{{c}}{{{head}}}" for head, start, end in _heads(columns) if head]
+        rules = [rf"\cmidrule(lr){{{start + 1}-{end}}}" for head, start, end in _heads(columns) if head]
+        heads.append(f"{'& ' * (len(columns) - 2 * len(results.kinds))}{' & '.join(cells)} \\\\")
+        heads.append(" ".join(rules))
+    heads.append(f"{' & '.join(column.title for column in columns)} \\\\")
+    body = []
+    for new_group, cells_of_row in _body(columns, rows):
+        body += [r"\addlinespace"] * new_group + [f"{cells_of_row} \\\\"]
+    colspec = "".join(column.align for column in columns)
+    return booktabs(colspec, heads, body, _caption(results, partitions), _label(results, partitions))
+
+
+def booktabs(colspec: str, heads: Sequence[str], body: Sequence[str], caption: str, label: str) -> str:
+    """A table of head lines and body lines that is shrunk where it would be wider than the text."""
+    lines = [
+        r"% Needs \usepackage{booktabs,graphicx}.",
+        r"\begin{table}",
+        r"  \centering",
+        rf"  \caption{{{caption}}}",
+        rf"  \label{{{label}}}",
+        r"  \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        rf"  \begin{{tabular}}{{{colspec}}}",
+        r"    \toprule",
+        *(f"    {line}" for line in heads),
+        r"    \midrule",
+        *(f"    {line}" for line in body),
+        r"    \bottomrule",
+        r"  \end{tabular}}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _vpc2020(results: _Results, partitions: Sequence[str]) -> str:
+    rows = results.of(*partitions)
+    combined = len(partitions) > 1
+    titles = {
+        "eer_kaldi": r"EER,\%",
+        "eer_threshold": r"EER (threshold),\%",
+        "min_cllr": r"$\textbf{C}_{\text{llr}}^{\text{min}}$",
+        "cllr": r"$\textbf{C}_{\text{llr}}$",
+        "": r"WER,\%",
+        "small": r"$\textbf{LM}_{s}$" if combined else r"WER,\%, small",
+        "large": r"$\textbf{LM}_{l}$" if combined else r"WER,\%, large",
+    }
+    head = r"WER,\%" if combined and results.kinds == ("small", "large") else ""
+    columns = [_Column(r"\#", lambda number, _: str(number)), *_distinctions(results, rows)]
+    if combined:
+        left = [_set_column("Dev. set", "dev"), *_numbers(results, "dev", titles, head=head)]
+        right = [_set_column("Test set", "test"), *_numbers(results, "test", titles, head=head)]
+        data = _data(results, "Enroll", "Trial", "Gen")
+        columns += [*_closed(left), *_closed(data), *right]
+    else:
+        columns += [_set_column("Data set", partitions[0]), *_data(results, "Enroll", "Trials", "Gender")]
+        columns += _numbers(results, partitions[0], titles)
+
+    width = "1" if results.task == "ASV" else "0.7"
+    lines = [
+        r"%\usepackage{graphicx}",
+        r"%\usepackage{multirow}",
+        r"%\usepackage{amsmath}",
+        r"\begin{table}[]",
+        r"\centering",
+        rf"\caption{{{_caption(results, partitions)}}}",
+        rf"\label{{{_label(results, partitions)}}}",
+        rf"\resizebox{{{width}\textwidth}}{{!}}{{",
+        rf"\begin{{tabular}}{{|{''.join('c' + column.bar for column in columns)}}}",
+        r"\hline",
+        *_vpc2020_head(columns),
+    ]
+    lines += [(r"\hline " if new_group else "") + rf"{cells}\\ \hline" for new_group, cells in _body(columns, rows)]
+    lines += [r"\end{tabular}}", r"\end{table}"]
+    return "\n".join(lines) + "\n"
+
+
+def _vpc2020_head(columns: Sequence[_Column]) -> list[str]:
+    bold = [column.title if column.title.startswith("$") else rf"\textbf{{{column.title}}}" for column in columns]
+    if not any(column.head for column in columns):
+        return [" & ".join(bold) + r"\\ \hline"]
+    upper, lines = [], []
+    for head, start, end in _heads(columns):
+        if head:
+            upper.append(rf"\multicolumn{{{end - start}}}{{c{columns[end - 1].bar}}}{{\textbf{{{head}}}}}")
+            lines.append(rf"\cline{{{start + 1}-{end}}}")
+        else:
+            upper += [rf"\multirow{{2}}{{*}}{{{title}}}" for title in bold[start:end]]
+    lower = [title if column.head else "" for column, title in zip(columns, bold, strict=True)]
+    return [" & ".join(upper) + r"\\ " + " ".join(lines), " & ".join(lower) + r"\\ \hline"]
+
+
+def _set_column(title: str, partition: str) -> _Column:
+    return _Column(title, lambda _, row: escape(row.data_set(partition)))
+
+
+def _closed(columns: Sequence[_Column]) -> list[_Column]:
+    """The columns with a double bar after the last."""
+    return [*columns[:-1], replace(columns[-1], bar="||")]
+
+
+STYLES: dict[str, Callable[[_Results, Sequence[str]], str]] = {"booktabs": _booktabs, "vpc2020": _vpc2020}

@@ -1,0 +1,128 @@
+"""The one table of results: every number of a run is a record, every result file is a view of records.
+
+A record is a JSON object on a line of its own. Which number it is stands in the first fields, the number
+itself in ``value`` with its interval ``lower``–``upper`` (null where none was computed), and ``counts`` says
+what it rests on.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from os import PathLike
+from typing import Any
+
+from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
+from vpeval.core.tables import read_lines
+
+TAGS = ("recipe", "system", "set", "gender", "condition", "attacker")
+
+
+@dataclass(frozen=True)
+class Record:
+    """One number. Tags that do not apply are empty strings."""
+
+    metric: str
+    value: float
+    lower: float | None = None
+    upper: float | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    recipe: str = ""
+    system: str = ""
+    set: str = ""
+    gender: str = ""
+    condition: str = ""
+    attacker: str = ""
+
+    def tagged(self, tags: Mapping[str, str]) -> Record:
+        """The same number with the given tags set."""
+        if unknown := tags.keys() - set(TAGS):
+            raise ValueError(f"not a tag: {unknown}")
+        return replace(self, **tags)  # type: ignore[arg-type]  # every tag is a str field
+
+    def with_params(self, more: Mapping[str, Any]) -> Record:
+        """The same number with more parameters."""
+        return replace(self, params={**self.params, **more})
+
+    def to_json(self) -> str:
+        """One line of results.jsonl; infinities are the strings "inf" and "-inf", as JSON has no such numbers."""
+        row = {name: getattr(self, name) for name in (*TAGS, "metric", "params", "value", "lower", "upper", "counts")}
+        for name in ("value", "lower", "upper"):
+            row[name] = _encode(row[name])
+        return json.dumps(row, ensure_ascii=False, allow_nan=False)
+
+
+def parse_tags(pairs: Iterable[str]) -> dict[str, str]:
+    """``["system=mcadams", "set=mini_dev"]`` → dict, for the ``--tag`` option of the scorers."""
+    tags: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or name not in TAGS:
+            raise InputError(f"--tag {pair}: expected NAME=VALUE with NAME one of {', '.join(TAGS)}")
+        tags[name] = value
+    return tags
+
+
+def parse_params(pairs: Iterable[str]) -> dict[str, str]:
+    """``["attack_model=ignorant"]`` → dict, for the ``--param`` option of scorers."""
+    params: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not (name and equals):
+            raise InputError(f"--param {pair}: expected NAME=VALUE")
+        params[name] = value
+    return params
+
+
+def read_records(path: str | PathLike[str]) -> list[Record]:
+    """Read results.jsonl; a line that is not a record is an error with its number."""
+    known = {f.name for f in fields(Record)}
+    records = []
+    for number, line in read_lines(path):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            reason = getattr(error, "msg", "too large")
+            raise InputError(f"is not a JSON record ({reason}); is the file cut short?", path, number) from None
+        if not isinstance(row, dict) or not {"metric", "value"} <= row.keys():
+            raise InputError('is not a record: an object with "metric" and "value" is expected', path, number)
+        if unknown := row.keys() - known:
+            raise InputError(f"unknown field {', '.join(sorted(unknown))}", path, number)
+        try:
+            for name in ("value", "lower", "upper"):
+                row[name] = _decode(row.get(name))
+        except (TypeError, ValueError, OverflowError):
+            raise InputError("value, lower and upper must be numbers", path, number) from None
+        if row["value"] is None or not all(isinstance(row.get(name, ""), str) for name in ("metric", *TAGS)):
+            raise InputError("value must be a number, metric and tags must be words", path, number)
+        if not all(isinstance(row.get(name, {}), dict) for name in ("params", "counts")):
+            raise InputError("params and counts must be objects", path, number)
+        records.append(Record(**row))
+    return records
+
+
+def write_records(path: str | PathLike[str], records: Iterable[Record]) -> None:
+    """Write records, one a line, in the order given, atomically."""
+    write_text(path, "".join(record.to_json() + "\n" for record in records))
+
+
+def _encode(value: float | None) -> float | str | None:
+    if value is None:
+        return None
+    value = float(value)
+    if math.isnan(value):
+        raise ValueError("a record cannot hold NaN")
+    return value if math.isfinite(value) else str(value)
+
+
+def _decode(value: float | str | None) -> float | None:
+    if value is None:
+        return None
+    number = float(value)
+    if math.isnan(number):
+        raise ValueError("NaN")
+    return number

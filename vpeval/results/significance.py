@@ -1,0 +1,277 @@
+"""Systems beside each other: overview, paired differences and the ranking of the challenges.
+
+Overview and ranking use averages over the sets of a partition (`averages`). Differences need the scores of both systems
+for the same trials: they are resampled together, speaker by speaker, which is far more sensitive than looking whether
+two intervals overlap.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from vpeval.core.errors import InputError
+from vpeval.core.tables import read_table
+from vpeval.data.trials import read_scores, read_trials, trial_speakers
+from vpeval.metrics.verification import ScoredTrials, paired_difference
+from vpeval.results.attacks import LAZY, SEMI, attack_model
+from vpeval.results.averages import averages
+from vpeval.results.measures import interval, measure, rank
+from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
+from vpeval.results.records import Record, read_records
+
+_OVERVIEW = ("eer_kaldi", "eer_threshold", "min_cllr", "dsys", "deid", "wer", "uar", "pitch_correlation", "g_vd")
+_DIFFERENCES = ("eer_kaldi_difference", "min_cllr_difference")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How an edition ranks: classes of a minimum EER (in percent), and the utility inside them."""
+
+    edition: str
+    thresholds: tuple[int, ...]
+    utility: tuple[str, ...]
+    pitch: float = 0.0
+
+
+RULES = {
+    "2022": Rules("2022", (15, 20, 25, 30), ("wer",), pitch=0.3),
+    "2024": Rules("2024", (10, 20, 30, 40), ("wer", "uar")),
+}
+"""The thresholds are those known of the two editions; they are not confirmed by the organisers' documents."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A system in a ranking: its EER against the attacker that counts, its class, and its place by every utility."""
+
+    system: str
+    model: str
+    attacker: str
+    eer: Record
+    least_eer: int | None
+    utility: Mapping[str, Record]
+    places: Mapping[str, int]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores of a run for one set of trials and one attack."""
+
+    directory: Path
+    record: Record
+
+    @property
+    def trials(self) -> tuple[str, str, str]:
+        """What must agree for a comparison: set, condition and attack model."""
+        return self.record.set, self.record.condition, attack_model(self.record)
+
+
+def means(records: Iterable[Record]) -> list[Record]:
+    """Averages per partition.
+
+    Of recognition those of all speakers, with the large language model if there is one; of metrics with several
+    estimators the challenge's, if it is there.
+    """
+    records = [r for r in records if _partition(r) and not (r.metric in ("wer", "cer") and r.gender)]
+    vpc = {(r.metric, r.system) for r in records if r.params.get("mode") == "vpc"}
+    records = [r for r in records if (r.metric, r.system) not in vpc or r.params.get("mode") == "vpc"]
+    large = {(r.system, r.attacker) for r in records if r.metric == "wer" and r.params.get("lm") == "large"}
+    return averages(r for r in records if (r.system, r.attacker) not in large or r.params.get("lm") != "small")
+
+
+def overview(records: Iterable[Record]) -> str:
+    """A table with a line per system, attack and metric, and the averages of both partitions with their intervals."""
+    rows: defaultdict[tuple[object, ...], dict[str, Record]] = defaultdict(dict)
+    all_means = [r for r in means(records) if r.metric in _OVERVIEW]
+    systems = [ORIGINAL, *dict.fromkeys(r.system for r in all_means if r.system != ORIGINAL)]
+    has_kaldi = {(r.system, r.condition, r.attacker) for r in all_means if r.metric == "eer_kaldi"}
+    for r in all_means:
+        if r.metric == "eer_threshold" and (r.system, r.condition, r.attacker) in has_kaldi:
+            continue
+        condition = CONDITIONS.index(r.condition) if r.condition in CONDITIONS else len(CONDITIONS)
+        found = rows[rank(r.metric), condition, systems.index(r.system), r.attacker, r.condition]
+        if r.set in found:
+            raise InputError(f"two values of {r.metric} for {r.system} {r.set} {r.condition}; choose one estimator")
+        found[r.set] = r
+    if not rows:
+        raise InputError("no verification or recognition results to compare; run the scoring stages first")
+    partitions = sorted({name for found in rows.values() for name in found})
+    table = [["", "system", "condition", "attacker", *partitions]]
+    for key in sorted(rows):
+        one = next(iter(rows[key].values()))
+        cells = [_cell(rows[key][name]) if name in rows[key] else "-" for name in partitions]
+        names = [measure(one.metric).title, one.system, "-".join(one.condition), one.attacker]
+        table.append([*names, *cells])
+    return _aligned(table)
+
+
+def ranking(records: Iterable[Record], rules: Rules) -> list[Standing]:
+    """Systems by class, the highest first, then by the first utility; those below every threshold come last."""
+    tests = [record for record in means(records) if record.set == "test"]
+    standings = []
+    for system in dict.fromkeys(r.system for r in tests if r.system != ORIGINAL):
+        own = [record for record in tests if record.system == system]
+        if eer := _counting_eer(own, rules):
+            standings.append(_standing(system, own, eer, rules))
+    classes = defaultdict(list)
+    for standing in standings:
+        classes[standing.least_eer].append(standing)
+    return [s for least in sorted(classes, key=lambda c: -(c or 0)) for s in _placed(classes[least], rules)]
+
+
+def render_ranking(standings: Sequence[Standing], rules: Rules) -> str:
+    """The ranking as a table, with a word on what it rests on."""
+    heads = ["class", "system", "attack", "attacker", "EER %", *(measure(name).title for name in rules.utility), ""]
+    table = [heads]
+    for s in standings:
+        name = f">= {s.least_eer} %" if s.least_eer is not None else "none"
+        cells = [
+            f"{s.places[metric]}. {_cell(s.utility[metric])}" if metric in s.places else "-" for metric in rules.utility
+        ]
+        table.append([name, s.system, s.model, s.attacker, _cell(s.eer), *cells, s.note])
+    steps = "/".join(map(str, rules.thresholds))
+    note = (
+        f"Minimum-EER classes {steps} % (thresholds unconfirmed), utility inside a class; averages of the test sets.\n"
+    )
+    return f"Ranking by the rules of VoicePrivacy {rules.edition}\n{_aligned(table)}{note}"
+
+
+def differences(
+    runs: Mapping[str, Path], versus: str, data: Path, resamples: int = 1000, seed: int = 0
+) -> list[Record]:
+    """Paired differences of every run from the run `versus`, where both scored the same trials under the same attack.
+
+    `runs` are run directories by system, `data` holds the data directories. A record has the two-sided p value of "no
+    difference", and that value after Holm's correction for the number of tests of its metric.
+    """
+    reference = {scored.trials: scored for scored in _scored(runs[versus])}
+    records = []
+    for system, directory in runs.items():
+        if system == versus:
+            continue
+        for scored in _scored(directory):
+            if other := reference.get(scored.trials):
+                records += _difference(system, versus, scored, other, data, resamples, seed)
+    return _holm(records)
+
+
+def render_differences(records: Sequence[Record]) -> str:
+    """Differences as a table; a star marks those that stay significant after Holm's correction."""
+    table = [["system", "minus", "set", "condition", "attacker", "", "difference", "p", "p (Holm)"]]
+    for r in records:
+        kind = measure(r.metric.removesuffix("_difference"))
+        ends = f" [{kind.show(r.lower)},{kind.show(r.upper)}]" if r.lower is not None and r.upper is not None else ""
+        p, corrected = r.params.get("p_value"), r.params.get("p_holm")
+        shown = [f"{p:.3f}", f"{corrected:.3f}" + "*" * (corrected < 0.05)] if p and corrected else ["-", "-"]
+        names = [r.system, r.params["versus"], r.set, "-".join(r.condition), r.attacker, kind.title]
+        table.append([*names, f"{kind.scale * r.value:+.{kind.digits}f}{ends}", *shown])
+    note = (
+        "Paired speaker bootstrap on the same trials. * p < 0.05 after Holm's correction for all tests of the metric.\n"
+    )
+    return f"Differences\n{_aligned(table)}{note}"
+
+
+def _partition(record: Record) -> str:
+    name = SetName.parse(record.set)
+    return name.partition if name else ""
+
+
+def _counting_eer(own: Sequence[Record], rules: Rules) -> Record | None:
+    """The EER that counts: of the semi-informed attacker, else of the lazy-informed one, against the best of them."""
+    wanted = ("eer_kaldi", "eer_threshold") if rules.edition == "2022" else ("eer_threshold", "eer_kaldi")
+    for model in (SEMI, LAZY):
+        for metric in wanted:
+            found = [r for r in own if r.metric == metric and attack_model(r) == model]
+            if found:
+                return min(found, key=lambda record: record.value)
+    return None
+
+
+def _standing(system: str, own: Sequence[Record], eer: Record, rules: Rules) -> Standing:
+    reached = [threshold for threshold in rules.thresholds if 100 * eer.value >= threshold]
+    utility = {r.metric: r for r in own if r.metric in rules.utility and r.condition == "a"}
+    notes = [] if attack_model(eer) == SEMI else ["no semi-informed attacker: not what the challenge ranks"]
+    if rules.pitch:
+        pitch = next((r.value for r in own if r.metric == "pitch_correlation"), None)
+        if pitch is None:
+            notes.append("pitch correlation unknown")
+        elif pitch <= rules.pitch:
+            notes.append(f"pitch correlation {pitch:.3f} is not above {rules.pitch:g}")
+    least = reached[-1] if reached else None
+    return Standing(system, attack_model(eer), eer.attacker, eer, least, utility, {}, "; ".join(notes))
+
+
+def _placed(standings: Sequence[Standing], rules: Rules) -> list[Standing]:
+    """The systems of a class with their places; equal values share a place."""
+    places: dict[str, dict[str, int]] = {s.system: {} for s in standings}
+    for metric in rules.utility:
+        values = {s.system: -measure(metric).better * s.utility[metric].value for s in standings if metric in s.utility}
+        for system, value in values.items():
+            places[system][metric] = 1 + sum(other < value for other in values.values())
+    placed = [replace(s, places=places[s.system]) for s in standings]
+    return sorted(placed, key=lambda s: (s.places.get(rules.utility[0], len(placed) + 1), s.system))
+
+
+def _scored(run: Path) -> list[Scored]:
+    """The scores of a run against anonymised trials; of several attackers of one kind the one with the lowest EER."""
+    found: dict[tuple[str, str, str], Scored] = {}
+    for directory in sorted(run.glob("ASV*-*")):
+        if not (directory / "scores").is_file() or not (directory / "records.jsonl").is_file():
+            continue
+        for record in read_records(directory / "records.jsonl"):
+            if record.metric == "eer_kaldi" and record.condition in ("oa", "aa"):
+                scored = Scored(directory, record)
+                other = found.get(scored.trials)
+                if other is None or record.value < other.record.value:
+                    found[scored.trials] = scored
+    return list(found.values())
+
+
+def _difference(
+    system: str, versus: str, scored: Scored, other: Scored, data: Path, resamples: int, seed: int
+) -> list[Record]:
+    place = data / scored.record.set
+    trials = read_trials(place / "trials")
+    speakers = trial_speakers(trials, read_table(place / "utt2spk", "speaker"), place / "utt2spk")
+    scores = read_scores(scored.directory / "scores", trials)
+    of_trials = ScoredTrials(scores, trials.is_target, speakers.enroll, speakers.trial)
+    theirs = read_scores(other.directory / "scores", trials)
+    tags = {name: getattr(scored.record, name) for name in ("recipe", "set", "gender", "condition", "attacker")}
+    return [
+        replace(record, params={**record.params, "versus": versus}).tagged({**tags, "system": system})
+        for record in paired_difference(of_trials, theirs, resamples, seed)
+        if record.metric in _DIFFERENCES
+    ]
+
+
+def _holm(records: Sequence[Record]) -> list[Record]:
+    """The records with Holm's corrected p values, metric by metric."""
+    corrected: dict[int, float] = {}
+    for metric in _DIFFERENCES:
+        own = [i for i, r in enumerate(records) if r.metric == metric and "p_value" in r.params]
+        last = 0.0
+        for done, i in enumerate(sorted(own, key=lambda i: records[i].params["p_value"])):
+            last = max(last, min(1.0, (len(own) - done) * records[i].params["p_value"]))
+            corrected[i] = last
+    return [
+        replace(r, params={**r.params, "p_holm": corrected[i]}) if i in corrected else r for i, r in enumerate(records)
+    ]
+
+
+def _cell(record: Record) -> str:
+    return f"{measure(record.metric).show(record.value)} {interval(record)}".rstrip()
+
+
+def _aligned(table: Sequence[Sequence[str]]) -> str:
+    """Cells in columns: words to the left, numbers to the right; empty columns are left out, repeated names blank."""
+    columns = [i for i in range(len(table[0])) if any(row[i] for row in table[1:])]
+    widths = {i: max(len(row[i]) for row in table) for i in columns}
+    lines = []
+    for row in table:
+        cells = (row[i].rjust(widths[i]) if row[i][:1] in "0123456789+-" else row[i].ljust(widths[i]) for i in columns)
+        lines.append("  ".join(cells).rstrip() + "\n")
+    return "".join(lines)

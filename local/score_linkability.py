@@ -29,14 +29,14 @@ def main() -> None:
     parser.add_argument("out", metavar="out.jsonl")
     args = parser.parse_args()
 
-    tags, params = parse_tags(args.tag), parse_params(args.param)
+    tags, (params, notes) = parse_tags(args.tag), parse_params(args.param)
     n_enroll = parse_sizes("--n-enroll", args.n_enroll, "20,100,all", least=2)
     n_utts = parse_sizes("--n-utts", args.n_utts, "1,3,30,all")
     enroll, test = read_embeddings(args.enroll), read_embeddings(args.test)
     scores = score_linkability(
         enroll, test, read_comparison(args.backend), n_enroll, n_utts, args.draws, args.bootstrap, args.seed
     )
-    scores.write(args.out, tags, params)
+    scores.write(args.out, tags, params, notes)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from vpeval.core import script
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import name_some
-from vpeval.metrics.bootstrap import interval_params
+from vpeval.metrics.bootstrap import interval_notes
 from vpeval.metrics.pitch import PitchCorrelation, correlate_pitch
 from vpeval.metrics.utterance_mean import UtteranceMean, utterance_mean
 from vpeval.results.records import Record, parse_tags, write_records
@@ -83,13 +83,13 @@ def compare(pair: tuple[str, str]) -> tuple[PitchCorrelation, float]:
 
 def to_record(mode: str, mean: UtteranceMean, args: Namespace) -> Record:
     """The record of one of the two estimates."""
-    params = {"mode": mode, "std": mean.std}
+    notes = {"std": mean.std}
     counts = {"utts": mean.utts, "speakers": mean.speakers}
-    record = Record("pitch_correlation", mean.mean, params=params, counts=counts)
+    record = Record("pitch_correlation", mean.mean, params={"mode": mode}, counts=counts, notes=notes)
     if mean.interval is None:
         return record
-    params |= interval_params(args.bootstrap, args.seed)
-    return replace(record, lower=mean.interval.lower, upper=mean.interval.upper, params=params)
+    notes |= interval_notes(args.bootstrap, args.seed)
+    return replace(record, lower=mean.interval.lower, upper=mean.interval.upper, notes=notes)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ a file beside the records (here exp/sim/gvd.matrices.json); null marks a speaker
 
 import json
 import logging
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -47,10 +46,10 @@ def main() -> None:
             logging.warning(f"{path}: left out of the diagonal, for want of a second utterance: {' '.join(single)}")
 
     file = Path(args.out).with_suffix(".matrices.json")
-    params = {"mode": args.mode, "calibration": "Laplace PAV", "matrices": file.name}
+    notes = {"calibration": "Laplace PAV", "matrices": file.name}
     records = voice_similarity(matrices, args.bootstrap, args.seed)
     write_text(file, matrices_json(data.names, matrices))
-    write_records(args.out, [replace(record, params={**record.params, **params}).tagged(tags) for record in records])
+    write_records(args.out, [r.with_params({"mode": args.mode}).with_notes(notes).tagged(tags) for r in records])
 
 
 def matrices_json(speakers: list[str], matrices: dict[str, Floats]) -> str:

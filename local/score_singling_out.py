@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("out", metavar="out.jsonl")
     args = parser.parse_args()
 
-    tags, params = parse_tags(args.tag), parse_params(args.param)
+    tags, (params, notes) = parse_tags(args.tag), parse_params(args.param)
     n_speakers = parse_sizes("--n-speakers", args.n_speakers, "20,100,all", least=2)
     n_utts = parse_sizes("--n-utts", args.n_utts, "1,3,30", has_all=False)
     options = SinglingOutOptions(args.n_enroll or 495, args.n_enroll is not None, args.enroll_utts, args.draws)
@@ -40,7 +40,7 @@ def main() -> None:
     scores = score_singling_out(
         enroll, test, read_comparison(args.backend), n_speakers, n_utts, options, args.bootstrap, args.seed
     )
-    scores.write(args.out, tags, params)
+    scores.write(args.out, tags, params, notes)
 
 
 if __name__ == "__main__":

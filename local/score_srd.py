@@ -29,10 +29,10 @@ def main() -> None:
     parser.add_argument("out", metavar="out.jsonl")
     args = parser.parse_args()
 
-    tags, params = parse_tags(args.tag), parse_params(args.param)
+    tags, (params, notes) = parse_tags(args.tag), parse_params(args.param)
     references, inputs = read_embeddings(args.references), read_embeddings(args.inputs)
     scores = score_srd(references, inputs, args.similarity, args.ties, args.bootstrap, args.seed)
-    scores.write(args.out, tags, params)
+    scores.write(args.out, tags, params, notes)
 
 
 if __name__ == "__main__":

@@ -36,13 +36,13 @@ def main() -> None:
     except InputError as error:
         raise InputError(str(error), args.predictions) from None
 
-    params: dict[str, object] = {"unit": "%"}
+    notes: dict[str, object] = {"unit": "%"}
     if spk2fold:
-        params["folds"] = len(score.folds)
+        notes["folds"] = len(score.folds)
     counts = {"utts": len(utt2emo), "missing": len(score.missing)}
-    records = [Record("uar", score.uar, params=params, counts=counts)]
+    records = [Record("uar", score.uar, notes=notes, counts=counts)]
     records += [
-        Record("emotion_accuracy", recall, params={"emotion": emotion, **params}, counts=count_of(emotion, utt2emo))
+        Record("emotion_accuracy", recall, params={"emotion": emotion}, notes=notes, counts=count_of(emotion, utt2emo))
         for emotion, recall in score.recalls.items()
     ]
     write_records(args.out, [record.tagged(tags) for record in records])

@@ -33,7 +33,7 @@ def main() -> None:
     args = parser.parse_args()
 
     tags = parse_tags(args.tag)
-    params = parse_params(args.param)
+    params, notes = parse_params(args.param)
     trials = read_trials(args.trials)
     utt2spk = read_table(args.utt2spk, "speaker") if args.utt2spk else None
     speakers = trial_speakers(trials, utt2spk, args.utt2spk)
@@ -44,12 +44,12 @@ def main() -> None:
     records = []
     for record in verification(scored, args.bootstrap, args.seed):
         has_curves = record.metric in ("eer_threshold", "zebra_population")
-        records.append(record.with_params({"curves": curves.name}) if has_curves else record)
+        records.append(record.with_notes({"curves": curves.name}) if has_curves else record)
     if other is not None:
         for record in paired_difference(scored, other, args.bootstrap, args.seed):
             records.append(record.with_params({"versus": args.versus}))
     write_text(curves, curves_json(scored.pooled()))
-    write_records(args.out, [record.with_params(params).tagged(tags) for record in records])
+    write_records(args.out, [record.with_params(params).with_notes(notes).tagged(tags) for record in records])
 
 
 def curves_json(pooled: PooledScores) -> str:

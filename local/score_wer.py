@@ -50,7 +50,7 @@ def main() -> None:
     if args.versus and not args.bootstrap:
         parser.error("--versus needs resamples; leave out --bootstrap 0")
 
-    tags, given = parse_tags(args.tag), parse_params(args.param)
+    tags, (given, told) = parse_tags(args.tag), parse_params(args.param)
     score = read_score(args.ref, args.hyp, args)
     total = ErrorCounts.of(score.words)
     if not total.words:
@@ -58,25 +58,25 @@ def main() -> None:
     spks = speakers_of(score.utts, args.utt2spk) if args.utt2spk else []
     genders = genders_of(spks, args.spk2gender) if args.spk2gender else []
 
-    base = {"normalizer": args.normalizer, "unit": "%", **given}
-    params = base | {"source": args.source or args.hyp}
+    params = {"normalizer": args.normalizer, **given}
+    notes = {"unit": "%", "source": args.source or args.hyp, **told}
     if args.per_speaker:
-        params["per_speaker"] = Path(args.per_speaker).name
+        notes["per_speaker"] = Path(args.per_speaker).name
     records, per_speaker = [], []
     for metric, counts in (("wer", score.words), ("cer", score.characters)):
         for gender in ("", *sorted(set(genders))):
             rows = [i for i in range(len(counts)) if not gender or genders[i] == gender]
-            record = to_record(metric, ErrorCounts.of(counts[rows]), params)
+            record = to_record(metric, ErrorCounts.of(counts[rows]), params).with_notes(notes)
             record = replace(record, counts=record.counts | {"missing": missing_among(rows, score)})
             record = with_interval(record, counts[rows], [spks[i] for i in rows] if spks else [], args)
             records.append(record.tagged(tags | ({"gender": gender} if gender else {})))
         for spk, errors in sum_by_speaker(counts, spks).items() if spks else ():
-            per_speaker.append(to_record(metric, errors, base | {"spk": spk}).tagged(tags))
+            per_speaker.append(to_record(metric, errors, params | {"spk": spk}).tagged(tags))
     lines = [str(total)]
     if args.versus:
         other = read_score(args.ref, args.versus, args)
         test = paired_test(score.words, other.words, spks or score.utts, args.bootstrap, args.seed)
-        records.append(to_difference(test, params | {"versus": args.versus}, bool(spks), args).tagged(tags))
+        records.append(to_difference(test, params | {"versus": args.versus}, notes, bool(spks), args).tagged(tags))
         lines.append(f"difference to {args.versus}: {test}")
     if args.per_speaker:
         write_records(args.per_speaker, per_speaker)
@@ -100,7 +100,7 @@ def with_interval(record: Record, counts: Counts, spks: Sequence[str], args: Nam
         return record
     interval = speaker_interval(speakers, args.bootstrap, args.seed)
     drawn = {"interval": "speaker bootstrap", "resamples": args.bootstrap, "seed": args.seed}
-    return replace(record, lower=interval.lower, upper=interval.upper, params=record.params | drawn)
+    return replace(record, lower=interval.lower, upper=interval.upper, notes={**record.notes, **drawn})
 
 
 def read_score(ref: str, hyp: str, args: Namespace) -> TextScore:
@@ -130,11 +130,15 @@ def genders_of(spks: Sequence[str], path: str) -> list[str]:
     return [spk2gender[spk] for spk in spks]
 
 
-def to_difference(test: PairedTest, params: dict[str, str], by_speaker: bool, args: Namespace) -> Record:
+def to_difference(
+    test: PairedTest, params: dict[str, str], notes: dict[str, str], by_speaker: bool, args: Namespace
+) -> Record:
     """The record of a paired test."""
     drawn = {"interval": f"{'speaker' if by_speaker else 'utterance'} bootstrap", "p_value": test.p_value}
     drawn |= {"resamples": args.bootstrap, "seed": args.seed}
-    return Record("wer_difference", test.difference, test.interval.lower, test.interval.upper, params | drawn)
+    return Record(
+        "wer_difference", test.difference, test.interval.lower, test.interval.upper, params, notes={**notes, **drawn}
+    )
 
 
 def to_record(metric: str, errors: ErrorCounts, params: dict[str, str]) -> Record:

@@ -31,7 +31,7 @@ def test_a_fresh_clone_gets_every_result(finished):
     assert metrics >= {"eer_kaldi", "eer_threshold", "eer_rocch", "cllr", "min_cllr", "dsys", "zebra_population", "wer"}
     assert metrics >= {"linkability", "one_minus_eer", "singling_out", "srd_max", "g_vd", "deid"}
     linked = {
-        (r.attacker, r.condition, r.params["scoring"]) for r in results(finished.path) if r.metric == "linkability"
+        (r.attacker, r.condition, r.notes["scoring"]) for r in results(finished.path) if r.metric == "linkability"
     }
     cosine = {("ecapa", condition, "cosine") for condition in ("oo", "oa", "aa")}
     assert linked == {*cosine, ("ecapa_plda", "aa", "plda")}

@@ -75,11 +75,11 @@ def write_verification(directory, tags, rng):
     drawn = {"resamples": 100, "seed": 7}
     counts = {"targets": 24, "nontargets": 120, "speakers": 6}
     records = [
-        *(interval(Record(name, values["eer_kaldi"], params={**drawn, **beside}), 0.02) for name in EERS),
-        interval(Record("min_cllr", values["min_cllr"], params=drawn), 0.05),
-        interval(Record("cllr", values["min_cllr"] + 0.1, params=drawn), 0.05),
-        interval(Record("zebra_population", values["zebra_population"], params={**drawn, **beside}), 0.01),
-        interval(Record("zebra_individual", 1.5, params={"tag": "B"}), 0.1),
+        *(interval(Record(name, values["eer_kaldi"], notes={**drawn, **beside}), 0.02) for name in EERS),
+        interval(Record("min_cllr", values["min_cllr"], notes=drawn), 0.05),
+        interval(Record("cllr", values["min_cllr"] + 0.1, notes=drawn), 0.05),
+        interval(Record("zebra_population", values["zebra_population"], notes={**drawn, **beside}), 0.01),
+        interval(Record("zebra_individual", 1.5, notes={"tag": "B"}), 0.1),
         interval(Record("dsys", values["dsys"]), 0.1),
         interval(Record("dsys_null", 0.05), 0.01),
     ]
@@ -99,21 +99,23 @@ def write_legal(run, tags):
         records, speakers = [], []
         for length in (1, 3):
             for n in (4, 6):
-                params = {"N": n, "L": length, "chance": chance(n)}
-                records.append(interval(Record(metric, value, params=params, counts={"test_speakers": 6}), 0.1))
+                params, notes = {"N": n, "L": length}, {"chance": chance(n)}
+                record = Record(metric, value, params=params, counts={"test_speakers": 6}, notes=notes)
+                records.append(interval(record, 0.1))
                 for rank, spk in enumerate(SPEAKERS):
                     speakers.append(SpeakerValue(metric, spk, n, str(length), value * (rank % (length + 3)) / 5))
                 if metric == "linkability":
-                    records.append(Record("one_minus_eer", 0.9, params={"N": n, "L": length, "chance": 0.5}))
+                    records.append(Record("one_minus_eer", 0.9, params={"N": n, "L": length}, notes={"chance": 0.5}))
         Scores(records, speakers).write(run / f"{metric}-{tags['condition']}/records.jsonl", tags, {})
 
 
 def write_srd(directory, tags):
     ranks = [12, 6, 3, 2, 1, 0]
-    params = {"N": 6, "L": 1, "estimator": "empirical", "chance": 0.0, "floor": 0.2, "ranks": "records.ranks.json"}
+    params = {"N": 6, "L": 1, "estimator": "empirical"}
+    notes = {"chance": 0.0, "floor": 0.2, "ranks": "records.ranks.json"}
     records = [
-        Record("srd_max", 1.58, 1.2, 1.9, params),
-        Record("srd_idr", 0.5, 0.4, 0.6, {**params, "chance": 1 / 6, "floor": 1 / 6}),
+        Record("srd_max", 1.58, 1.2, 1.9, params, notes=notes),
+        Record("srd_idr", 0.5, 0.4, 0.6, params, notes={**notes, "chance": 1 / 6, "floor": 1 / 6}),
     ]
     write_text(directory / "records.ranks.json", json.dumps({"ranks": ranks}))
     write_records(directory / "records.jsonl", [record.tagged(tags) for record in records])
@@ -124,8 +126,8 @@ def write_similarity(directory, tags):
     content = {"speakers": SPEAKERS, "oo": matrix.tolist(), "oa": matrix.tolist(), "aa": matrix.tolist()}
     content["aa"][2][2] = None
     write_text(directory / "records.matrices.json", json.dumps(content))
-    params = {"matrices": "records.matrices.json"}
-    records = [Record("g_vd", -1.5, -2.0, -1.0, params), Record("deid", 0.4, 0.3, 0.5, params)]
+    notes = {"matrices": "records.matrices.json"}
+    records = [Record("g_vd", -1.5, -2.0, -1.0, notes=notes), Record("deid", 0.4, 0.3, 0.5, notes=notes)]
     write_records(directory / "records.jsonl", [record.tagged(tags) for record in records])
 
 

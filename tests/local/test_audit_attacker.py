@@ -49,13 +49,13 @@ ANONYMISERS = {
 
 
 def record(system, condition, attacker, eer, half=0.03, attack="", name="toy_trials_f"):
-    params = {"attack_model": attack, "attack_model_legal": "none"} if attack else {}
+    notes = {"attack_model": attack, "attack_model_legal": "none"} if attack else {}
     return Record(
         "eer_kaldi",
         eer,
         eer - half,
         eer + half,
-        params,
+        notes=notes,
         system=system,
         set=name,
         condition=condition,
@@ -204,7 +204,7 @@ def test_retention_and_coherence_by_hand(tmp_path):
 
 def test_an_attacker_trained_on_another_system_has_no_control_here(run):
     other = record("toy", "aa", "similar", 0.48, attack="none")
-    findings, flagged = run(("pseudo", "pseudo"), [replace(other, params={"attack_model_legal": "Semi-Informed"})])
+    findings, flagged = run(("pseudo", "pseudo"), [replace(other, notes={"attack_model_legal": "Semi-Informed"})])
     assert flagged == set()
     assert "its EER of 48.0 % here (mean of 1 sets) is no control of it" in of(findings, "a")[1]["sentence"]
 

@@ -32,8 +32,8 @@ def test_every_n_and_l_of_the_default_lists_that_fits_has_its_records(corpus):
     for row in rows:
         assert row["system"] == "toy"
         assert row["lower"] <= row["value"] <= row["upper"]
-        assert row["params"]["chance"] == (1 / row["params"]["N"] if row["metric"] == "linkability" else 0.5)
-        assert row["params"]["per_speaker"] == "link.speakers.tsv"
+        assert row["notes"]["chance"] == (1 / row["params"]["N"] if row["metric"] == "linkability" else 0.5)
+        assert row["notes"]["per_speaker"] == "link.speakers.tsv"
         assert row["counts"] == {"test_speakers": 18, "left_out": 0, "enroll_speakers": 25}
 
 
@@ -102,7 +102,7 @@ def test_a_back_end_compares_by_its_log_likelihood_ratios(corpus):
     run(SCRIPT, *options, "--backend", "backend.npz", "enroll", "test", "plda.jsonl", cwd=corpus)
     run(SCRIPT, *options, "enroll", "test", "cosine.jsonl", cwd=corpus)
     by_llr, by_cosine = records(corpus / "plda.jsonl")[0], records(corpus / "cosine.jsonl")[0]
-    assert by_llr["params"]["scoring"] == "plda"
+    assert by_llr["notes"]["scoring"] == "plda"
     assert 0.3 < by_cosine["value"] != by_llr["value"] > 0.3
 
 

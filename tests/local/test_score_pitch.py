@@ -45,7 +45,7 @@ def test_both_estimates_are_written_with_deviation_and_interval(score, tmp_path)
     assert voiced["upper"] == pytest.approx(1, abs=0.01)
     assert voiced["lower"] < 0
     assert voiced["value"] == pytest.approx((voiced["lower"] + voiced["upper"]) / 2)
-    assert voiced["params"]["std"] == pytest.approx((voiced["upper"] - voiced["lower"]) / 2)
+    assert voiced["notes"]["std"] == pytest.approx((voiced["upper"] - voiced["lower"]) / 2)
 
 
 def test_other_lengths_are_stretched_with_a_word(score, tmp_path, caplog):

@@ -23,7 +23,7 @@ def test_every_n_and_l_of_the_default_lists_that_fits_has_a_record(corpus):
     for row in rows:
         assert row["metric"] == "singling_out"
         assert row["lower"] <= row["value"] <= row["upper"]
-        assert row["params"]["paper_chance"] == pytest.approx(np.exp(-1))
+        assert row["notes"]["paper_chance"] == pytest.approx(np.exp(-1))
         assert row["params"]["draws"] == 5
     # Speaker s01 has five utterances: K = 5 at L = 1, nothing at L = 3; the others have K = 10 and 4.
     assert rows[0]["counts"] == {
@@ -34,8 +34,8 @@ def test_every_n_and_l_of_the_default_lists_that_fits_has_a_record(corpus):
         "short_test": 1,
     }
     assert (rows[2]["counts"]["enroll_speakers"], rows[2]["counts"]["left_out"]) == (9, 1)
-    assert [row["params"]["folds"] for row in rows] == [10, 10, 4, 4]
-    assert rows[2]["params"]["chance"] == pytest.approx(0.75**4, abs=0.02)
+    assert [row["notes"]["folds"] for row in rows] == [10, 10, 4, 4]
+    assert rows[2]["notes"]["chance"] == pytest.approx(0.75**4, abs=0.02)
 
 
 def test_two_runs_with_the_same_seed_are_equal_to_the_byte(corpus):

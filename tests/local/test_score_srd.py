@@ -28,14 +28,14 @@ def test_both_estimators_have_four_records_with_floor_and_interval(corpus):
         assert row["lower"] <= row["upper"]
         assert row["counts"] == {"inputs": 60, "input_speakers": 10, "reference_speakers": 12}
         assert row["params"]["N"] == 12
-        assert row["params"]["floor"] <= row["params"]["floor_95"]
+        assert row["notes"]["floor"] <= row["notes"]["floor_95"]
     by_name = {(row["metric"], row["params"]["estimator"]): row for row in rows}
     assert by_name["srd_idr", "empirical"]["value"] * 60 == pytest.approx(
         round(by_name["srd_idr", "empirical"]["value"] * 60)
     )
     assert by_name["srd_idr", "beta-binomial"]["value"] == pytest.approx(by_name["srd_idr", "empirical"]["value"])
-    assert by_name["srd_idr", "empirical"]["params"]["chance"] == 1 / 12
-    assert by_name["srd_max", "empirical"]["params"]["floor"] > 0
+    assert by_name["srd_idr", "empirical"]["notes"]["chance"] == 1 / 12
+    assert by_name["srd_max", "empirical"]["notes"]["floor"] > 0
 
 
 @pytest.mark.e2e

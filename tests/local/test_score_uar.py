@@ -28,7 +28,7 @@ def test_the_mean_over_folds_and_the_emotions_are_written(score, tmp_path):
     done = score("--tag", "set=IEMOCAP_dev", "IEMOCAP_dev", "predictions", "uar.jsonl")
     assert done.stdout == "UAR 87.5000 ACC_sad 75.0000 ACC_ang 100.0000\n"
     uar, sad, ang = read(tmp_path / "uar.jsonl")
-    assert (uar["metric"], uar["value"], uar["params"]["folds"], uar["set"]) == ("uar", 87.5, 2, "IEMOCAP_dev")
+    assert (uar["metric"], uar["value"], uar["notes"]["folds"], uar["set"]) == ("uar", 87.5, 2, "IEMOCAP_dev")
     assert (sad["metric"], sad["params"]["emotion"], sad["value"]) == ("emotion_accuracy", "sad", 75)
     assert (ang["value"], ang["counts"]) == (100, {"utts": 2})
 

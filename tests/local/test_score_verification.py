@@ -48,10 +48,10 @@ def test_records_and_curves_are_written(score):
     assert all(record.system == "toy" for record in records)
     assert all(record.counts == {"targets": 24, "nontargets": 96, "speakers": 5} for record in records)
     assert all(record.lower <= record.value <= record.upper for record in records if record.metric.startswith("eer"))
-    assert by_name["zebra_individual"].params["tag"] == "B"
+    assert by_name["zebra_individual"].notes["tag"] == "B"
 
-    curves = json.loads(Path("out", by_name["eer_threshold"].params["curves"]).read_text())
-    assert by_name["zebra_population"].params["curves"] == "eer.curves.json"
+    curves = json.loads(Path("out", by_name["eer_threshold"].notes["curves"]).read_text())
+    assert by_name["zebra_population"].notes["curves"] == "eer.curves.json"
     assert (curves["det"]["p_fa"][0], curves["det"]["p_miss"][-1]) == (1, 1)
     assert len(curves["ece"]["prior_log_odds"]) == len(curves["ece"]["minimum"]) == 141
 
@@ -88,7 +88,7 @@ def test_another_system_is_compared_on_the_same_trials(score):
     assert difference.value < 0
     assert difference.upper < 0
     assert difference.params["versus"] == "other"
-    assert 0 < difference.params["p_value"] < 0.05
+    assert 0 < difference.notes["p_value"] < 0.05
 
 
 def test_speakers_can_come_from_utt2spk(score):

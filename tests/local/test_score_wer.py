@@ -26,7 +26,7 @@ def test_both_rates_are_written_with_counts_and_the_line_of_kaldi_is_printed(sco
     assert done.stdout == "%WER 40.00 [ 2 / 5, 0 ins, 1 del, 1 sub ]\n"
     wer, cer = read(tmp_path / "out/wer.jsonl")
     assert (wer["metric"], wer["value"], wer["set"], wer["lower"]) == ("wer", 40, "toy_dev_asr", None)
-    assert wer["params"] == {"normalizer": "vpc2020", "unit": "%", "source": "hyp"}
+    assert (wer["params"], wer["notes"]) == ({"normalizer": "vpc2020"}, {"unit": "%", "source": "hyp"})
     assert wer["counts"] == {"ref_words": 5, "ins": 0, "del": 1, "sub": 1, "utts": 3, "missing": 0}
     assert (cer["metric"], cer["value"], cer["counts"]["ref_chars"]) == ("cer", 100 * 4 / 22, 22)
 
@@ -36,7 +36,7 @@ def test_speakers_give_an_interval_and_a_file_of_their_own(score, tmp_path):
     assert done.returncode == 0
     wer = read(tmp_path / "wer.jsonl")[0]
     assert (wer["lower"], wer["upper"]) == (25, 100)
-    assert wer["params"]["per_speaker"] == "spk.jsonl"
+    assert wer["notes"]["per_speaker"] == "spk.jsonl"
     speakers = [(r["metric"], r["params"]["spk"], r["value"]) for r in read(tmp_path / "spk.jsonl")]
     assert speakers[:2] == [("wer", "a", 25), ("wer", "b", 100)]
 
@@ -104,7 +104,7 @@ def test_two_systems_are_compared_on_the_same_speakers(score, tmp_path):
         100,
     )
     assert difference["params"]["versus"] == "other"
-    assert difference["params"]["interval"] == "speaker bootstrap"
+    assert difference["notes"]["interval"] == "speaker bootstrap"
 
 
 @pytest.mark.parametrize(

@@ -48,11 +48,11 @@ def test_the_summary_shows_the_systems_of_all_files(records):
     assert "toy_dev_asr  WER %      4.00     8.00  6.00\n" in done.stdout
 
 
-def verification(attacker, condition, value, **params):
+def verification(attacker, condition, value, **notes):
     system = "original" if condition == "oo" else "mcadams"
     tags = {"system": system, "set": "toy_test_trials_f", "gender": "f", "condition": condition, "attacker": attacker}
     metrics = ("eer_kaldi", "eer_threshold", "eer_rocch", "min_cllr", "cllr")
-    return [Record(metric, value, params=params, **tags) for metric in metrics]
+    return [Record(metric, value, notes=notes, **tags) for metric in metrics]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from vpeval.metrics.bootstrap import (
     bootstrap_mean,
     bootstrap_means,
     generator,
-    interval_params,
+    interval_notes,
     multiplicities,
     percentile_interval,
 )
@@ -83,5 +83,5 @@ def test_shapes_other_than_one_value_per_speaker_are_refused():
 
 
 def test_a_record_without_interval_says_nothing_about_one():
-    assert interval_params(0, 7) == {}
-    assert interval_params(10, 7, 2) == {"interval": "speaker bootstrap", "resamples": 10, "redrawn": 2, "seed": 7}
+    assert interval_notes(0, 7) == {}
+    assert interval_notes(10, 7, 2) == {"interval": "speaker bootstrap", "resamples": 10, "redrawn": 2, "seed": 7}

@@ -151,7 +151,7 @@ def test_intervals_are_reproducible_and_hold_the_value():
     once, again = voice_similarity(matrices, 300, seed=4), voice_similarity(matrices, 300, seed=4)
     assert once == again
     assert all(record.lower <= record.value <= record.upper for record in once)
-    assert once[0].params["redrawn"] > 0  # three speakers: one draw in nine has one speaker only
+    assert once[0].notes["redrawn"] > 0  # three speakers: one draw in nine has one speaker only
 
 
 def test_missing_pairs_of_speakers_are_named():

@@ -52,12 +52,12 @@ def test_records_name_every_metric_and_what_it_rests_on():
     assert all(record.counts == {"targets": 20, "nontargets": 100, "speakers": 6} for record in records)
     assert all("estimator" in record.params for record in records)
     assert all(record.lower <= record.upper for record in records)
-    assert records[6].params["tag"] in "ABC"
+    assert records[6].notes["tag"] in "ABC"
 
 
 def test_bengio_mariethoz_stands_beside_the_bootstrap_of_each_eer():
     for record in verification(cross_product(), resamples=20)[:3]:
-        lower, upper = record.params["bengio_mariethoz"]
+        lower, upper = record.notes["bengio_mariethoz"]
         assert lower < record.value < upper
         assert (lower, upper) != (record.lower, record.upper)
 
@@ -88,7 +88,7 @@ def test_resamples_without_both_classes_are_drawn_again_and_counted():
         np.array([2.0, 0.0, 1.0]), np.array([True, False, False]), np.array([0, 0, 0]), np.array([0, 1, 2])
     )
     records = verification(trials, 50)
-    assert 10 < records[0].params["redrawn"] < 60
+    assert 10 < records[0].notes["redrawn"] < 60
 
 
 def test_the_same_seed_gives_the_same_records_and_another_seed_others():
@@ -113,7 +113,7 @@ def test_no_resamples_give_values_without_intervals():
 def test_a_system_does_not_differ_from_itself():
     trials = cross_product()
     for record in paired_difference(trials, trials.score, 30):
-        assert (record.value, record.lower, record.upper, record.params["p_value"]) == (0, 0, 0, 1)
+        assert (record.value, record.lower, record.upper, record.notes["p_value"]) == (0, 0, 0, 1)
 
 
 def test_differences_are_those_of_the_values_and_change_sign_when_swapped():
@@ -126,14 +126,14 @@ def test_differences_are_those_of_the_values_and_change_sign_when_swapped():
     for record, mirrored, a, b in zip(forth, back, own, theirs, strict=False):
         assert record.value == a.value - b.value
         assert (mirrored.value, mirrored.lower, mirrored.upper) == (-record.value, -record.upper, -record.lower)
-        assert mirrored.params["p_value"] == record.params["p_value"]
+        assert mirrored.notes["p_value"] == record.notes["p_value"]
 
 
 def test_a_clear_difference_has_a_small_p_value():
     trials = cross_product(speakers=8, enrolled=8, shift=4)
     eer = paired_difference(trials, cross_product(seed=1, speakers=8, enrolled=8, shift=0).score, 200)[2]
     assert eer.upper < 0
-    assert eer.params["p_value"] == pytest.approx(2 / 201)
+    assert eer.notes["p_value"] == pytest.approx(2 / 201)
 
 
 def test_differences_without_resamples_have_no_interval():

@@ -20,9 +20,11 @@ def eer(value, condition="aa", system="s", set_name="toy_test_trials_f"):
 
 
 def found(value, n=20, metric="linkability", condition="aa"):
-    params = {"N": n, "L": 1, "chance": 1 / n}
+    params, notes = {"N": n, "L": 1}, {"chance": 1 / n}
     system = "original" if condition == "oo" else "s"
-    return Record(metric, value, params=params, system=system, set="toy_all", condition=condition, attacker="a")
+    return Record(
+        metric, value, params=params, notes=notes, system=system, set="toy_all", condition=condition, attacker="a"
+    )
 
 
 @pytest.mark.parametrize(("value", "grade"), [(0.05, 0), (0.1, 1), (0.25, 2), (0.35, 3), (0.4, 4), (0.6, 4)])

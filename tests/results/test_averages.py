@@ -34,7 +34,7 @@ def eer(name, value, lower, upper, **more):
 def test_intervals_of_different_speakers_are_squared_and_added():
     both = [eer("toy_dev_trials_f", 0.2, 0.14, 0.26), eer("toy_dev_trials_m", 0.4, 0.32, 0.48)]
     (mean,) = averages(both)
-    assert (mean.set, mean.gender, mean.params) == ("dev", "", {"average": 2})
+    assert (mean.set, mean.gender, mean.notes) == ("dev", "", {"average": 2})
     assert mean.value == pytest.approx(0.3)
     assert mean.upper - mean.value == pytest.approx(math.hypot(0.03, 0.04))
     assert mean.value - mean.lower == pytest.approx(0.05)

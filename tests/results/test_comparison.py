@@ -37,7 +37,7 @@ def test_systems_are_ranked_by_utility_inside_classes_of_the_mean_eer():
 
 def test_the_semi_informed_attacker_counts_and_its_absence_is_noted():
     semi = system("a", 12, 12, 2.0, attacker="ecapa_plda")[:2]
-    semi = [replace(record, params={"attack_model": "semi-informed"}) for record in semi]
+    semi = [replace(record, notes={"attack_model": "semi-informed"}) for record in semi]
     records = system("a", 20, 20, 2.0, attacker="ecapa") + semi
     (standing,) = compare.ranking(records, RULES)
     assert (standing.model, standing.least_eer, standing.note) == ("semi-informed", 10, "")
@@ -105,13 +105,13 @@ def test_paired_differences_come_with_interval_and_corrected_p_value(runs):
     ]
     eer = found[0]
     assert 0.2 < eer.lower < eer.value < eer.upper
-    assert eer.params["p_value"] == eer.params["p_holm"] == pytest.approx(2 / 41)
+    assert eer.notes["p_value"] == eer.notes["p_holm"] == pytest.approx(2 / 41)
     assert "0.049*" in compare.render_differences(found)
 
 
 def test_holms_correction_by_hand():
-    records = [Record("eer_kaldi_difference", 0.1, params={"p_value": p}) for p in (0.04, 0.01, 0.03)]
-    assert [r.params["p_holm"] for r in compare._holm(records)] == [0.06, 0.03, 0.06]
+    records = [Record("eer_kaldi_difference", 0.1, notes={"p_value": p}) for p in (0.04, 0.01, 0.03)]
+    assert [r.notes["p_holm"] for r in compare._holm(records)] == [0.06, 0.03, 0.06]
 
 
 def test_a_run_is_not_compared_with_itself_or_with_other_trials(runs):

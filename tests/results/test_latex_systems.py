@@ -31,7 +31,9 @@ RECORDS = [
     Record("wer", 9.0, system="c", set="toy_test_asr", condition="a", attacker="w"),
     Record("g_vd", -1.5, -2, -1, system="c", set="toy_test_trials_f", gender="f"),
     *(
-        Record(m, 0.5, 0.4, 0.6, {"N": n, "L": length, "chance": 1 / n}, system="c", condition="aa", set="toy_all")
+        Record(
+            m, 0.5, 0.4, 0.6, {"N": n, "L": length}, notes={"chance": 1 / n}, system="c", condition="aa", set="toy_all"
+        )
         for m in ("linkability", "singling_out", "one_minus_eer")
         for n in (100, 20)
         for length in ("all", 3)

@@ -20,8 +20,8 @@ def test_a_results_txt_is_named_by_its_directory_and_a_copy_by_itself(tmp_path):
 
 def test_numbers_of_the_original_data_are_taken_once_and_from_the_first_file(tmp_path, caplog):
     first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
-    write_records(first, [Record("wer", 1.0, system="original", set="x", params={"source": "first"})])
-    write_records(second, [Record("wer", 2.0, system="original", set="x", params={"source": "second"})])
+    write_records(first, [Record("wer", 1.0, system="original", set="x", notes={"source": "first"})])
+    write_records(second, [Record("wer", 2.0, system="original", set="x", notes={"source": "second"})])
     assert [record.value for record in load([first, second])] == [1.0]
     assert "1 numbers of the original data differ" in caplog.text
     assert [record.value for record in load([second, first])] == [2.0]

@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
 from vpeval.results.records import TAGS, Record, parse_tags, read_records, write_records
 
 EER = Record(
@@ -36,7 +38,7 @@ def jsonl(tmp_path: Path):
 
 
 def test_a_record_is_one_json_object_with_its_tags_first() -> None:
-    assert list(json.loads(LINE)) == [*TAGS, "metric", "params", "value", "lower", "upper", "counts"]
+    assert list(json.loads(LINE)) == [*TAGS, "metric", "params", "value", "lower", "upper", "counts", "notes"]
     assert json.loads(LINE)["value"] == 0.25
 
 
@@ -93,8 +95,8 @@ def test_only_metric_and_value_are_needed(jsonl) -> None:
         ('{"metric": "eer", "value": null}', "value must be a number"),
         ('{"metric": 3, "value": 0.5}', "metric"),
         ('{"metric": "eer", "value": 0.5, "set": ["a"]}', "tags"),
-        ('{"metric": "eer", "value": 0.5, "params": [1]}', "params and counts"),
-        ('{"metric": "eer", "value": 0.5, "counts": null}', "params and counts"),
+        ('{"metric": "eer", "value": 0.5, "params": [1]}', "params, counts and notes"),
+        ('{"metric": "eer", "value": 0.5, "counts": null}', "params, counts and notes"),
     ],
     ids=range(19),
 )
@@ -120,6 +122,7 @@ RECORDS = st.builds(
     lower=st.none() | NUMBERS,
     upper=st.none() | NUMBERS,
     params=st.dictionaries(NAMES, NAMES | st.integers() | st.none()),
+    notes=st.dictionaries(NAMES, NAMES | st.integers() | st.none()),
     counts=st.dictionaries(NAMES, st.integers(min_value=0)),
     **dict.fromkeys(TAGS, NAMES),
 )
@@ -131,3 +134,22 @@ def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, 
     path = tmp_path_factory.mktemp("records") / "results.jsonl"
     write_records(path, records)
     assert read_records(path) == records
+
+
+def test_an_older_table_has_notes_among_its_parameters(tmp_path: Path) -> None:
+    row = {
+        "metric": "linkability",
+        "value": 0.5,
+        "params": {"N": 20, "chance": 0.05, "seed": 1, "attack_model": "none"},
+    }
+    write_text(tmp_path / "results.jsonl", json.dumps(row) + "\n")
+    (record,) = read_records(tmp_path / "results.jsonl")
+    assert record.params == {"N": 20}
+    assert record.notes == {"chance": 0.05, "seed": 1, "attack_model": "none"}
+
+
+def test_notes_do_not_tell_which_number_it_is() -> None:
+    record = Record("linkability", 0.5, params={"N": 20}, system="a")
+    assert record.identity == replace(record, value=0.6, notes={"seed": 3}).identity
+    assert record.identity != record.with_params({"L": 1}).identity
+    assert record.identity != record.tagged({"system": "b"}).identity

@@ -29,10 +29,10 @@ RECORDS = [
     asv("eer_kaldi", 0.05, "oo", "original", interval=(0.04, 0.0625), attacker="ecapa"),
     asv("eer_kaldi", 0.5, "oa", "mcadams", attacker="ecapa"),
     asv("eer_kaldi", 0.25, "aa", "mcadams", attacker="ecapa"),
-    wer(5.251, None, None, system="original", condition="o", params={"source": "exp/a"}),
-    wer(8.7, 8.0, 9.5, system="mcadams", condition="a", params={"source": "exp/b"}),
-    asv("linkability", 0.5, "aa", "mcadams", params={"N": 100, "L": 1, "chance": 0.01}),
-    asv("linkability", 0.75, "aa", "mcadams", params={"N": 20, "L": 1, "chance": 0.05}),
+    wer(5.251, None, None, system="original", condition="o", notes={"source": "exp/a"}),
+    wer(8.7, 8.0, 9.5, system="mcadams", condition="a", notes={"source": "exp/b"}),
+    asv("linkability", 0.5, "aa", "mcadams", params={"N": 100, "L": 1}, notes={"chance": 0.01}),
+    asv("linkability", 0.75, "aa", "mcadams", params={"N": 20, "L": 1}, notes={"chance": 0.05}),
 ]
 
 
@@ -96,12 +96,12 @@ def run(sets, attackers=("ecapa",), system="mine"):
                     records.append(Record(metric, 0.25, 0.2, 0.3, set=set_name, **tags))
             for n, length in ((20, 1), (20, "all"), (40, 1), (40, "all")):
                 for metric in ("linkability", "singling_out", "one_minus_eer"):
-                    params = {"N": n, "L": length, "chance": 1 / n}
-                    records.append(Record(metric, 0.5, 0.4, 0.6, params, set="toy_all", **tags))
+                    params, notes = {"N": n, "L": length}, {"chance": 1 / n}
+                    records.append(Record(metric, 0.5, 0.4, 0.6, params, notes=notes, set="toy_all", **tags))
             for estimator in ("empirical", "beta-binomial"):
                 for metric in ("srd_max", "srd_mean", "srd_idr", "srd_rank_spread"):
-                    params = {"N": 40, "L": 1, "estimator": estimator, "floor": 0.1}
-                    records.append(Record(metric, 0.5, 0.4, 0.6, params, set="toy_all", **tags))
+                    params, notes = {"N": 40, "L": 1, "estimator": estimator}, {"floor": 0.1}
+                    records.append(Record(metric, 0.5, 0.4, 0.6, params, notes=notes, set="toy_all", **tags))
         for metric in ("deid", "g_vd", "pitch_correlation"):
             for set_name in sets:
                 records.append(Record(metric, 0.5, 0.4, 0.6, system=system, set=set_name, attacker=attacker))

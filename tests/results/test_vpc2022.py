@@ -27,7 +27,7 @@ def test_the_order_of_the_records_does_not_matter(write):
 
 def test_pitch_correlations_come_with_their_deviation_and_belong_to_the_system(write):
     f, m = (r for r in vpc2022.read(write(RESULTS_2022), "mcadams") if r.metric == "pitch_correlation")
-    assert (f.value, f.params, f.system, f.set, f.gender) == (
+    assert (f.value, f.notes, f.system, f.set, f.gender) == (
         0.8244,
         {"std": 0.0817},
         "mcadams",

@@ -32,7 +32,7 @@ def test_rows_become_records_with_set_condition_and_attacker(read):
         ("toy_dev_trials_f", "f", "oo", "original", "ASV_eval", 0.10511),
         ("toy_test_trials_m", "m", "aa", "mcadams", "ASV_eval_anon", 0.01557),
     ]
-    assert eers[0].params == {"written": "29-03-24_10:45"}
+    assert eers[0].notes == {"written": "29-03-24_10:45"}
     wers = [(r.set, r.condition, r.system, r.value) for r in read(RANK_2024, "mcadams") if r.metric == "wer"]
     assert wers[1] == ("toy_dev_asr", "a", "mcadams", 10.442)
 
@@ -40,8 +40,8 @@ def test_rows_become_records_with_set_condition_and_attacker(read):
 def test_columns_are_found_by_their_names(read):
     sad = [r for r in read(TRACK2_2026) if r.params.get("emotion") == "sad"]
     assert (sad[0].metric, sad[0].value, sad[0].set) == ("emotion_accuracy", 75.09, "emodata_dev")
-    assert sad[0].params == {"emotion": "sad", "written": "13-06-26_05:45"}
-    assert [r.params["folds"] for r in read(RANK_2024) if r.metric == "uar"] == [5] * 4
+    assert (sad[0].params, sad[0].notes) == ({"emotion": "sad"}, {"written": "13-06-26_05:45"})
+    assert [r.notes["folds"] for r in read(RANK_2024) if r.metric == "uar"] == [5] * 4
 
 
 def test_a_row_number_may_be_absent(read):

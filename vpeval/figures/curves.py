@@ -18,7 +18,7 @@ _DET_TICKS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
 
 def zebra_profiles(results: Results) -> Figure | None:
     """Empirical cross-entropy over the prior; titles are (population, individual, tag)."""
-    entries = [entry for entry in results.of("zebra_population") if entry.record.params.get("curves")]
+    entries = [entry for entry in results.of("zebra_population") if entry.record.notes.get("curves")]
     if not entries:
         return None
     individual = {(e.record.set, e.series): e.record for e in results.of("zebra_individual")}
@@ -37,7 +37,7 @@ def zebra_profiles(results: Results) -> Figure | None:
         axis.fill_between(x, minimum, default, color=colour, alpha=0.14, lw=0)
         axis.set_ylim(0, 1.15)
         worst = individual.get((name, series))
-        parts = [f"{entry.record.value:.3f}", *([f"{worst.value:.2f}", worst.params["tag"]] if worst else [])]
+        parts = [f"{entry.record.value:.3f}", *([f"{worst.value:.2f}", worst.notes["tag"]] if worst else [])]
         axis.text(0.97, 0.98, f"({', '.join(parts)})", transform=axis.transAxes, ha="right", va="top", fontsize=7.5)
     figure.supxlabel("prior log-odds", fontsize=8.5)
     figure.supylabel("empirical cross-entropy (bit)", fontsize=8.5)
@@ -86,7 +86,7 @@ def dsys_distributions(results: Results) -> Figure | None:
 
 def det_curves(results: Results) -> Figure | None:
     """Misses over false alarms of every set, on normal-deviate axes; the diagonal crosses at the EER."""
-    entries = [entry for entry in results.of("eer_threshold") if entry.record.params.get("curves")]
+    entries = [entry for entry in results.of("eer_threshold") if entry.record.notes.get("curves")]
     if not entries:
         return None
     from scipy.special import ndtri

@@ -141,9 +141,9 @@ def read_epochs(path: Path) -> list[dict[str, float]]:
     return epochs
 
 
-def read_side_file(entry: Entry, param: str) -> dict[str, Any] | None:
-    """The JSON file that a record names in its parameter `param`; None where it names none."""
-    name = entry.record.params.get(param)
+def read_side_file(entry: Entry, note: str) -> dict[str, Any] | None:
+    """The JSON file that a record names in its note `note`; None where it names none."""
+    name = entry.record.notes.get(note)
     if not name:
         return None
     path = entry.directory / name
@@ -167,7 +167,7 @@ def speaker_values(entries: Iterable[Entry], metric: str) -> list[tuple[Entry, S
     """The values of single speakers behind the records of `metric`, each with an entry of its series."""
     files: dict[Path, Entry] = {}
     for entry in entries:
-        if entry.record.metric == metric and (name := entry.record.params.get("per_speaker")):
+        if entry.record.metric == metric and (name := entry.record.notes.get("per_speaker")):
             files.setdefault(entry.directory / name, entry)
     return [
         (entry, value) for path, entry in files.items() for value in read_speaker_values(path) if value.metric == metric

@@ -76,5 +76,5 @@ def _panel(results: Results, axis: Axes, entries: Sequence[Entry], sizes: Sequen
         if all(record.lower is not None and record.upper is not None for record in curve):
             lower, upper = [100 * (r.lower or 0) for r in curve], [100 * (r.upper or 0) for r in curve]
             axis.fill_between(n, lower, upper, color=colour, alpha=0.12, lw=0)
-    chance = sorted({(e.record.params["N"], e.record.params["chance"]) for e in entries if "chance" in e.record.params})
+    chance = sorted({(e.record.params["N"], e.record.notes["chance"]) for e in entries if "chance" in e.record.notes})
     axis.plot([n for n, _ in chance], [100 * p for _, p in chance], color=MUTED, ls=_CHANCE, lw=1.2)

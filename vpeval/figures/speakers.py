@@ -97,7 +97,7 @@ def mean_jaccard(results: Results) -> Figure | None:
         kind = record.metric.removeprefix("jaccard_").removesuffix("_mean")
         x = axes_names.index(record.params["across"]) + (-0.2 if kind == "easy" else 0.2)
         axis.bar(x, record.value, 0.36, color=_EASY if kind == "easy" else _HARD)
-        axis.plot([x - 0.18, x + 0.18], [record.params["chance"]] * 2, color=INK, lw=1.3)
+        axis.plot([x - 0.18, x + 0.18], [record.notes["chance"]] * 2, color=INK, lw=1.3)
         axis.annotate(
             f"{record.value:.2f}", (x, record.value), (0, 3), textcoords="offset points", ha="center", fontsize=7.5
         )

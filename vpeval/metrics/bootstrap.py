@@ -44,7 +44,7 @@ def percentile_interval(samples: ArrayLike, level: float = 0.95) -> Interval:
     return Interval(float(lower), float(upper))
 
 
-def interval_params(resamples: int, seed: int, redrawn: int = 0) -> dict[str, object]:
+def interval_notes(resamples: int, seed: int, redrawn: int = 0) -> dict[str, object]:
     """What a record says about how its interval was made; nothing if there is none."""
     if resamples == 0:
         return {}

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
-from vpeval.metrics.bootstrap import interval_params, multiplicities, percentile_interval
+from vpeval.metrics.bootstrap import interval_notes, multiplicities, percentile_interval
 from vpeval.metrics.scores import Counts, Floats, pool
 from vpeval.results.records import Record
 
@@ -76,12 +76,12 @@ def voice_similarity(matrices: Mapping[str, Floats], resamples: int = 1000, seed
     if observed[0, 0] == 0:
         raise InputError("the original voices cannot be told apart: G_VD and DeID are undefined; check the oo scores")
     samples, redrawn = _resample(matrices, resamples, seed)
-    drawn = interval_params(resamples, seed, redrawn)
+    drawn = interval_notes(resamples, seed, redrawn)
     names: list[tuple[str, dict[str, object]]] = [("d_diag", {"matrix": condition}) for condition in CONDITIONS]
     names += [("g_vd", {}), ("deid", {})]
     records = []
     for (name, params), value, column in zip(names, observed[0], samples.T, strict=True):
-        record = Record(name, float(value), params=params | drawn, counts={"speakers": speakers})
+        record = Record(name, float(value), params=params, notes=drawn, counts={"speakers": speakers})
         if resamples:
             interval = percentile_interval(column)
             record = replace(record, lower=interval.lower, upper=interval.upper)

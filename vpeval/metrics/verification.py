@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.core.seeds import generator
-from vpeval.metrics.bootstrap import interval_params, multiplicities, percentile_interval
+from vpeval.metrics.bootstrap import interval_notes, multiplicities, percentile_interval
 from vpeval.metrics.cllr import cllr, min_cllr
 from vpeval.metrics.dcf import min_dcf
 from vpeval.metrics.dsys import dsys, dsys_null
@@ -83,43 +83,44 @@ _METRICS = (
 def verification(trials: ScoredTrials, resamples: int = 1000, seed: int = 0) -> list[Record]:
     """Every verification metric, with 95 % speaker-bootstrap intervals unless `resamples` is 0.
 
-    `params` says which estimator it is. The three EERs carry the interval of Bengio & Mariéthoz there as well, the
-    individual ZEBRA value its tag. The last record, `dsys_null`, is the level of `dsys` at shuffled labels; its
-    interval is the central 95 % of that level.
+    `params` says which estimator it is, `notes` how the interval was made. The three EERs have the interval of Bengio &
+    Mariéthoz there as well, the individual ZEBRA value its tag. The last record, `dsys_null`, is the level of `dsys` at
+    shuffled labels; its interval is the central 95 % of that level.
     """
     pooled = trials.pooled()
     values = _values(pooled)
-    own_params: dict[str, dict[str, object]] = {"zebra_individual": {"tag": zebra_tag(zebra_individual(pooled))}}
+    own_notes: dict[str, dict[str, object]] = {"zebra_individual": {"tag": zebra_tag(zebra_individual(pooled))}}
     for name, function in _EERS.items():
         independent = bengio_mariethoz(function(pooled), pooled.n_targets, pooled.n_nontargets)
-        own_params[name] = {"bengio_mariethoz": [independent.lower, independent.upper]}
+        own_notes[name] = {"bengio_mariethoz": [independent.lower, independent.upper]}
     samples, redrawn = _resample(trials, resamples, seed)
-    drawn = interval_params(resamples, seed, redrawn)
+    drawn = interval_notes(resamples, seed, redrawn)
     records = [
-        _record(metric.name, value, column, {**metric.params, **own_params.get(metric.name, {}), **drawn}, trials)
+        _record(metric.name, value, column, metric.params, {**own_notes.get(metric.name, {}), **drawn}, trials)
         for metric, value, column in zip(_METRICS, values, samples.T, strict=True)
     ]
     null = dsys_null(pooled, seed=seed)
-    null_params = {"estimator": "label permutation", "seed": seed}
-    level = Record("dsys_null", null.mean, null.interval.lower, null.interval.upper, null_params, trials.counts)
+    estimator = {"estimator": "label permutation"}
+    ends = null.interval.lower, null.interval.upper
+    level = Record("dsys_null", null.mean, *ends, estimator, trials.counts, {"seed": seed})
     return [*records, level]
 
 
 def paired_difference(trials: ScoredTrials, other_score: Floats, resamples: int = 1000, seed: int = 0) -> list[Record]:
     """Each metric of `trials` minus the same metric with `other_score` for the same trials, as `<metric>_difference`.
 
-    Both sides of a difference see the same resampled speakers. `params` holds the two-sided bootstrap p value of
+    Both sides of a difference see the same resampled speakers. `notes` holds the two-sided bootstrap p value of
     "no difference": twice the smaller share of resamples on either side of 0, the observed sample counted in.
     """
     other = replace(trials, score=other_score)
     values = [a - b for a, b in zip(_values(trials.pooled()), _values(other.pooled()), strict=True)]
     ours, redrawn = _resample(trials, resamples, seed)
     theirs, _ = _resample(other, resamples, seed)
-    drawn = interval_params(resamples, seed, redrawn)
+    drawn = interval_notes(resamples, seed, redrawn)
     records = []
     for metric, value, column in zip(_METRICS, values, (ours - theirs).T, strict=True):
-        params = {**metric.params, **({"p_value": _p_value(column)} if resamples else {}), **drawn}
-        records.append(_record(f"{metric.name}_difference", value, column, params, trials))
+        notes = {**({"p_value": _p_value(column)} if resamples else {}), **drawn}
+        records.append(_record(f"{metric.name}_difference", value, column, metric.params, notes, trials))
     return records
 
 
@@ -127,12 +128,19 @@ def _values(pooled: PooledScores) -> list[float]:
     return [metric.function(pooled) for metric in _METRICS]
 
 
-def _record(name: str, value: float, samples: Floats, params: Mapping[str, object], trials: ScoredTrials) -> Record:
+def _record(
+    name: str,
+    value: float,
+    samples: Floats,
+    params: Mapping[str, object],
+    notes: Mapping[str, object],
+    trials: ScoredTrials,
+) -> Record:
     """A record whose interval is that of the samples, if there are any."""
     if not len(samples):
-        return Record(name, value, None, None, params, trials.counts)
+        return Record(name, value, None, None, params, trials.counts, notes)
     interval = percentile_interval(samples)
-    return Record(name, value, interval.lower, interval.upper, params, trials.counts)
+    return Record(name, value, interval.lower, interval.upper, params, trials.counts, notes)
 
 
 def _p_value(differences: Floats) -> float:

@@ -342,7 +342,7 @@ def _eers(records: Sequence[Record]) -> list[Record]:
 
 def _attack(record: Record) -> str:
     """The challenge's name of an attack, or the legal paper's where the challenge has none."""
-    vpc, legal = (str(record.params.get(key, "none")) for key in ("attack_model", "attack_model_legal"))
+    vpc, legal = (str(record.notes.get(key, "none")) for key in ("attack_model", "attack_model_legal"))
     if vpc != "none":
         return vpc
     return f"{legal} (legal)" if legal != "none" else _ATTACKS[record.condition]

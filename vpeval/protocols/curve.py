@@ -28,6 +28,7 @@ class Curve:
     chance: NDArray[np.float64]
     params: Mapping[str, Any]
     counts: Mapping[str, int]
+    notes: Mapping[str, Any]
 
     def records(self, resamples: int, seed: int) -> list[Record]:
         """Means over the speakers, with intervals where `resamples` is not 0."""
@@ -35,9 +36,10 @@ class Curve:
         ends = bootstrap_means(self.values.T, resamples, seed, label) if resamples else [None] * len(self.sizes)
         records = []
         for n, row, chance, interval in zip(self.sizes, self.values, self.chance.tolist(), ends, strict=True):
-            params = {"N": n, "L": self.n_utts or "all", **self.params, "chance": chance}
+            params = {"N": n, "L": self.n_utts or "all", **self.params}
+            notes = {**self.notes, "chance": chance}
             lower, upper = (interval.lower, interval.upper) if interval else (None, None)
-            records.append(Record(self.metric, float(row.mean()), lower, upper, params, self.counts))
+            records.append(Record(self.metric, float(row.mean()), lower, upper, params, self.counts, notes))
         return records
 
     def per_speaker(self) -> list[SpeakerValue]:

@@ -43,7 +43,8 @@ def score_linkability(
     owners = np.concatenate([owner[part.who] for part in parts])
     rivals = count_rivals(references, np.concatenate(vectors), owners, comparison.similarity)
 
-    estimator = {"estimator": "drawn", "draws": draws, "seed": seed} if draws else {"estimator": "exact"}
+    estimator = {"estimator": "drawn", "draws": draws} if draws else {"estimator": "exact"}
+    notes = {"seed": seed} if draws else {}
     scores = Scores([], [])
     end = 0
     for part, x in zip(parts, vectors, strict=True):
@@ -52,11 +53,12 @@ def score_linkability(
         left_out = len(test.speakers) - len(x)
         counts = {"test_speakers": len(x), "left_out": left_out, "enroll_speakers": n_all}
         names = [test.speakers[s] for s in part.who]
-        curve = Curve("linkability", part.n_utts, sizes, names, link.per_speaker, link.chance, estimator, counts)
+        curve = Curve("linkability", part.n_utts, sizes, names, link.per_speaker, link.chance, estimator, counts, notes)
         scores.records.extend(curve.records(resamples, seed))
         scores.per_speaker.extend(curve.per_speaker())
         for eer in one_minus_eer(references, x, owner[part.who], sizes, resamples, seed, comparison.similarity):
-            params = {"N": eer.n_enroll, "L": part.n_utts or "all", "estimator": "rocch", "seed": seed, "chance": 0.5}
+            params = {"N": eer.n_enroll, "L": part.n_utts or "all", "estimator": "rocch"}
+            known = {"seed": seed, "chance": 0.5}
             lower, upper = (eer.interval.lower, eer.interval.upper) if eer.interval else (None, None)
-            scores.records.append(Record("one_minus_eer", eer.value, lower, upper, params, counts))
+            scores.records.append(Record("one_minus_eer", eer.value, lower, upper, params, counts, known))
     return scores

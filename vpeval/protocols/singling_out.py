@@ -97,7 +97,7 @@ def _singling_out_curve(
         [enroll.speakers[s] for s in chosen],
         np.mean([found.per_speaker for found in draws], axis=0),
         np.mean([found.chance for found in draws], axis=0),
-        {"draws": options.draws, "seed": seed, "folds": int(counts.max()), "paper_chance": math.exp(-1)},
+        {"draws": options.draws},
         {
             "enroll_speakers": len(chosen),
             "test_speakers": len(who),
@@ -105,4 +105,5 @@ def _singling_out_curve(
             "short_enroll": int(np.count_nonzero(enroll.counts[chosen] < options.enroll_utts)),
             "short_test": int(np.count_nonzero(counts < MOST_FOLDS)),
         },
+        {"seed": seed, "folds": int(counts.max()), "paper_chance": math.exp(-1)},
     )

@@ -63,14 +63,17 @@ def overlap_records(extremes: Mapping[Context, Extremes], sizes: Mapping[Context
             lists = getattr(extremes[a], kind), getattr(extremes[b], kind)
             n = max(sizes[a], sizes[b])
             overlap = jaccard(*lists, n)
-            params = {"across": axis[0], "a": str(a), "b": str(b), "chance": overlap.chance}
+            params = {"across": axis[0], "a": str(a), "b": str(b)}
+            notes = {"chance": overlap.chance}
             counts = {"a": len(lists[0]), "b": len(lists[1]), "both": len(lists[0] & lists[1]), "speakers": n}
-            record = Record(f"jaccard_{kind}", overlap.value, params=params, counts=counts)
+            record = Record(f"jaccard_{kind}", overlap.value, params=params, counts=counts, notes=notes)
             records.append(record)
             means[record.metric, axis[0]].append(record)
     for (metric, across), group in sorted(means.items()):
-        chance = sum(record.params["chance"] for record in group) / len(group)
+        chance = sum(record.notes["chance"] for record in group) / len(group)
         value = sum(record.value for record in group) / len(group)
-        params = {"across": across, "chance": chance}
-        records.append(Record(f"{metric}_mean", value, params=params, counts={"pairs": len(group)}))
+        counts = {"pairs": len(group)}
+        records.append(
+            Record(f"{metric}_mean", value, params={"across": across}, counts=counts, notes={"chance": chance})
+        )
     return records

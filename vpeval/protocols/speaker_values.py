@@ -39,7 +39,13 @@ class Scores:
     per_speaker: list[SpeakerValue]
     ranks: Sequence[float] = ()
 
-    def write(self, out: str | PathLike[str], tags: Mapping[str, str], params: Mapping[str, str]) -> None:
+    def write(
+        self,
+        out: str | PathLike[str],
+        tags: Mapping[str, str],
+        params: Mapping[str, str] | None = None,
+        notes: Mapping[str, str] | None = None,
+    ) -> None:
         """Write the records to `out` and the values beside it; the records name that file."""
         beside = Path(out).with_name(f"{Path(out).stem}.speakers.tsv")
         write_speaker_values(beside, self.per_speaker)
@@ -48,7 +54,8 @@ class Scores:
             histogram = Path(out).with_suffix(".ranks.json")
             write_text(histogram, json.dumps({"ranks": list(self.ranks)}) + "\n")
             names["ranks"] = histogram.name
-        write_records(out, [record.with_params({**names, **params}).tagged(tags) for record in self.records])
+        told = {**names, **(notes or {})}
+        write_records(out, [r.with_params(params or {}).with_notes(told).tagged(tags) for r in self.records])
 
 
 def write_speaker_values(path: str | PathLike[str], values: Iterable[SpeakerValue]) -> None:

@@ -65,12 +65,12 @@ def _records(
     records = []
     for metric, field in _METRICS.items():
         nothing = getattr(null, field)
-        extra = {
+        notes = {
             "chance": chance.get(metric, 0.0),
             "floor": float(nothing.mean()),
             "floor_95": float(np.quantile(nothing, 0.95)),
         }
         interval = ends.get(field)
         lower, upper = (interval.lower, interval.upper) if interval else (None, None)
-        records.append(Record(metric, float(getattr(value, field)[0]), lower, upper, {**params, **extra}, counts))
+        records.append(Record(metric, float(getattr(value, field)[0]), lower, upper, params, counts, notes))
     return records

@@ -121,9 +121,9 @@ def _success(record: Record) -> str:
 
 
 def _chance(record: Record) -> str:
-    return f"chance {metric(record.metric).number(float(record.params['chance']))} %"
+    return f"chance {metric(record.metric).number(float(record.notes['chance']))} %"
 
 
 def above_chance(record: Record) -> bool:
     """Whether a success rate is above chance with its whole interval, where there is one."""
-    return (record.value if record.lower is None else record.lower) > float(record.params["chance"])
+    return (record.value if record.lower is None else record.lower) > float(record.notes["chance"])

@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from vpeval.figures.data import Entry, Results
 from vpeval.figures.labels import GROUPS, METRICS, metric, set_title
 from vpeval.report.markup import definitions, scrollable, tag, text
-from vpeval.results.names import BOOKKEEPING
 from vpeval.results.records import Record
 
 _HEADS = ("Measure", "System", "Data", "Attack", "Details", "Value", "95 % interval", "Chance", "Rests on")
 _NUMERIC = ("Value", "95 % interval", "Chance")
-_SHOWN_ELSEWHERE = {*BOOKKEEPING, "unit", "ranks"} - {"scoring", "calibration"}
+_SHOWN_NOTES = ("scoring", "calibration")
 _BETTER = {+1: "higher is better", -1: "lower is better", 0: ""}
 
 
@@ -37,14 +36,15 @@ def _place(name: str) -> tuple[int, int]:
 def _row(entry: Entry, null: Record | None) -> str:
     record, kind = entry.record, metric(entry.record.metric)
     unit = f" {kind.unit}" if kind.unit else ""
-    category = f" ({record.params['tag']})" if "tag" in record.params else ""
+    category = f" ({record.notes['tag']})" if "tag" in record.notes else ""
     value = kind.number(record.value) + unit + category
     interval = ""
     if record.lower is not None and record.upper is not None:
         interval = f"{kind.number(record.lower)} – {kind.number(record.upper)}"
     attack = f"{entry.model} ({record.condition})" if entry.model else record.condition
     attacker = f", {record.attacker}" if record.attacker else ""
-    details = ", ".join(f"{name} {value}" for name, value in record.params.items() if name not in _SHOWN_ELSEWHERE)
+    shown = {**record.params, **{name: record.notes[name] for name in _SHOWN_NOTES if name in record.notes}}
+    details = ", ".join(f"{name} {value}" for name, value in shown.items())
     counts = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in record.counts.items() if n)
     cells = [
         tag("th", text(kind.title), scope="row"),
@@ -75,9 +75,9 @@ def _chance(record: Record, null: Record | None) -> str:
     kind = metric(record.metric)
     if record.metric == "dsys" and null:
         return f"≈ {kind.number(null.value)}"
-    chance = record.params.get("chance", kind.chance)
-    if "floor" in record.params:
-        return f"≈ {kind.number(record.params['floor'])}"
+    chance = record.notes.get("chance", kind.chance)
+    if "floor" in record.notes:
+        return f"≈ {kind.number(record.notes['floor'])}"
     return "" if chance is None else kind.number(chance)
 
 

@@ -51,12 +51,12 @@ def joint_hash(hashes: dict[str, str]) -> str:
 
 def seeds(results: Results) -> list[int]:
     """All seeds that the records name."""
-    return sorted({entry.record.params["seed"] for entry in results.entries if "seed" in entry.record.params})
+    return sorted({entry.record.notes["seed"] for entry in results.entries if "seed" in entry.record.notes})
 
 
 def resamples(results: Results) -> list[int]:
     """All numbers of bootstrap resamples that the records name."""
-    return sorted({entry.record.params["resamples"] for entry in results.entries if "resamples" in entry.record.params})
+    return sorted({entry.record.notes["resamples"] for entry in results.entries if "resamples" in entry.record.notes})
 
 
 def used_models(names: Iterable[str], conf: Path = ROOT / "conf") -> list[UsedModel]:

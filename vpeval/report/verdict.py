@@ -142,7 +142,7 @@ def _found(results: Results, system: str) -> _Evidence | None:
         if worst is None:
             continue
         before = _worst(e.record for e in entries if e.record.system == ORIGINAL)
-        n, chance = worst.params["N"], worst.params["chance"]
+        n, chance = worst.params["N"], worst.notes["chance"]
         success = _share_above_chance(worst)
         if name != "singling_out":
             grades.append(sum(success <= limit for limit in FOUND_LIMITS))
@@ -199,7 +199,7 @@ def _worst(records: Iterable[Record]) -> Record | None:
 
 
 def _share_above_chance(record: Record) -> float:
-    chance = float(record.params.get("chance", 0))
+    chance = float(record.notes.get("chance", 0))
     return (record.value - chance) / (1 - chance)
 
 

@@ -23,7 +23,7 @@ def attack_model(record: Record, attacker: Attacker | None = None) -> str:
     """
     if record.condition not in CONDITIONS:
         return ""
-    if stated := record.params.get("attack_model"):
+    if stated := record.notes.get("attack_model"):
         name = str(stated)
     elif attacker:
         name, _ = attacker.attack(record.condition, record.system)

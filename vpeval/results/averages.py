@@ -14,7 +14,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from vpeval.core.errors import InputError
-from vpeval.results.names import BOOKKEEPING, SetName
+from vpeval.results.names import SetName
 from vpeval.results.records import TAGS, Record
 
 
@@ -51,7 +51,7 @@ def averages(records: Iterable[Record]) -> list[Record]:
         if not name or not name.partition:
             alone.append(record)
             continue
-        params = tuple((key, repr(value)) for key, value in sorted(record.params.items()) if key not in _OWN)
+        params = tuple((key, repr(value)) for key, value in sorted(record.params.items()) if key != _OWN)
         tags = tuple(getattr(record, tag) for tag in TAGS if tag not in ("set", "gender"))
         of_kind = kinds[record.metric, name.partition, tags, params]
         if record.set in of_kind:
@@ -60,8 +60,10 @@ def averages(records: Iterable[Record]) -> list[Record]:
     return [_joined(list(of_kind.values()), str(partition)) for (_, partition, *_), of_kind in kinds.items()] + alone
 
 
-_OWN = {*BOOKKEEPING, "enroll"} - {"attack_model"}
-"""Parameters that a set has for itself; the attack is the same in all."""
+_OWN = "enroll"
+"""The parameter that a set has for itself."""
+_COMMON = ("attack_model", "attack_model_legal", "scoring", "calibration", "unit")
+"""Notes that hold for an average as for the sets that it is over, where they agree."""
 
 
 def _joined(records: Sequence[Record], partition: str) -> Record:
@@ -70,19 +72,25 @@ def _joined(records: Sequence[Record], partition: str) -> Record:
     shares = weights(record.set for record in records)
     value = math.fsum(float(shares[record.set]) * record.value for record in records)
     lower, upper = _reach(records, shares, "lower"), _reach(records, shares, "upper")
-    params = {key: item for key, item in records[0].params.items() if key not in _OWN} | {"average": len(records)}
-    if all("chance" in record.params for record in records):
-        params["chance"] = math.fsum(float(shares[r.set]) * float(r.params["chance"]) for r in records)
+    notes = {key: item for key, item in records[0].notes.items() if key in _COMMON and _agree(records, key)}
+    notes["average"] = len(records)
+    if all("chance" in record.notes for record in records):
+        notes["chance"] = math.fsum(float(shares[r.set]) * float(r.notes["chance"]) for r in records)
     return replace(
         records[0],
         value=value,
         lower=None if lower is None else value - lower,
         upper=None if upper is None else value + upper,
-        params=params,
+        params={key: item for key, item in records[0].params.items() if key != _OWN},
+        notes=notes,
         counts={},
         set=partition,
         gender="",
     )
+
+
+def _agree(records: Sequence[Record], note: str) -> bool:
+    return all(record.notes.get(note) == records[0].notes[note] for record in records)
 
 
 def _reach(records: Sequence[Record], shares: Mapping[str, Fraction], end: str) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Sequence
@@ -13,8 +12,8 @@ from pathlib import Path
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_lines
 from vpeval.results.formats import vpc2022, vpc2024
-from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, BOOKKEEPING, ORIGINAL
-from vpeval.results.records import TAGS, Record, read_records
+from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, ORIGINAL
+from vpeval.results.records import Record, read_records
 
 _PREFIX = re.compile(r"(?:track\d_)?(?:RESULTS_summary|RESULTS|results\.anon|results\.orig|result_for_rank)_?")
 _UNNAMED = ("results.txt", "results_summary.txt", "result_for_rank")
@@ -45,7 +44,7 @@ def load(sources: Sequence[Source | str | PathLike[str]]) -> list[Record]:
     for given in sources:
         source = given if isinstance(given, Source) else Source(Path(given))
         for record in read(source):
-            known = numbers.setdefault(_identity(record), record)
+            known = numbers.setdefault(record.identity, record)
             if known.value == record.value:
                 continue
             if record.system != ORIGINAL:
@@ -94,8 +93,3 @@ def _renamed(records: list[Record], source: Source) -> list[Record]:
     if len(systems) > 1:
         raise InputError(f"holds {len(systems)} systems; only a single one can be named '{source.system}'", source.path)
     return [r if r.system == ORIGINAL else r.tagged({"system": source.system}) for r in records]
-
-
-def _identity(record: Record) -> str:
-    params = {name: value for name, value in record.params.items() if name not in BOOKKEEPING}
-    return json.dumps([record.metric, *(getattr(record, tag) for tag in TAGS), params], sort_keys=True)

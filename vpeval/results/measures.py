@@ -82,8 +82,8 @@ def chance(record: Record) -> str:
     """The shown chance level of a record: with its finite data, if it states that floor, or else in theory."""
     kind = measure(record.metric)
     for name in ("floor", "chance"):
-        if name in record.params:
-            return kind.show(float(record.params[name]))
+        if name in record.notes:
+            return kind.show(float(record.notes[name]))
     return "" if kind.chance is None else f"{kind.chance:g}"
 
 

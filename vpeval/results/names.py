@@ -1,4 +1,4 @@
-"""Names that every result file shares: original data, conditions, parameters, and the data sets of the challenges."""
+"""Names that every result file shares: original data, conditions, and the data sets of the challenges."""
 
 from __future__ import annotations
 
@@ -14,16 +14,6 @@ CONDITIONS = ("oo", "oa", "aa")
 ASV_EVAL, ASV_EVAL_ANON = "ASV_eval", "ASV_eval_anon"
 ASR_EVAL, ASR_EVAL_ANON = "ASR_eval", "ASR_eval_anon"
 """Attackers and recognisers of the challenges: trained on original speech, and on anonymised speech."""
-
-BOOKKEEPING = (
-    *("source", "written", "per_speaker", "curves", "matrices", "ranks"),
-    *("interval", "resamples", "redrawn", "seed", "bengio_mariethoz", "p_value", "tag", "std"),
-    *("versus", "tuned_on"),
-    *("chance", "paper_chance", "floor", "floor_95", "folds", "attack_model", "attack_model_legal"),
-    *("scoring", "calibration"),
-)
-"""Parameters of a record that say where a number and its interval come from and what to hold beside it, not which
-number it is."""
 
 _NAME = re.compile(
     r"(?P<base>(?P<corpus>.+?)_(?P<role>enrolls|trials|asr)"

@@ -1,8 +1,9 @@
 """The one table of results: every number of a run is a record, every result file is a view of records.
 
-A record is a JSON object on a line of its own. Which number it is stands in the first fields, the number
-itself in ``value`` with its interval ``lower``–``upper`` (null where none was computed), and ``counts`` says
-what it rests on.
+A record is a JSON object on a line of its own. Which number it is stands in the tags, ``metric`` and ``params``; the
+number itself in ``value`` with its interval ``lower``–``upper`` (null where none was computed). ``counts`` says what it
+rests on and ``notes`` what else is known about it: chance level, seed, kind of interval, names of side files. Two
+records with the same tags, metric and parameters are about the same number, whatever their notes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,13 @@ from vpeval.core.tables import read_lines
 
 TAGS = ("recipe", "system", "set", "gender", "condition", "attacker")
 
+_ONCE_PARAMS = {
+    *("source", "written", "per_speaker", "curves", "matrices", "ranks", "interval", "resamples", "redrawn", "seed"),
+    *("bengio_mariethoz", "p_value", "p_holm", "tag", "std", "tuned_on", "chance", "paper_chance", "floor", "floor_95"),
+    *("folds", "attack_model", "attack_model_legal", "scoring", "calibration", "unit", "average"),
+}
+"""Notes that tables of older versions, and the --param of scorers, have among the parameters."""
+
 
 @dataclass(frozen=True)
 class Record:
@@ -31,6 +39,7 @@ class Record:
     upper: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
     recipe: str = ""
     system: str = ""
     set: str = ""
@@ -48,9 +57,21 @@ class Record:
         """The same number with more parameters."""
         return replace(self, params={**self.params, **more})
 
+    def with_notes(self, more: Mapping[str, Any]) -> Record:
+        """The same number with more notes."""
+        return replace(self, notes={**self.notes, **more})
+
+    @property
+    def identity(self) -> str:
+        """Which number it is: equal for two records of the same number."""
+        return json.dumps([self.metric, *(getattr(self, tag) for tag in TAGS), self.params], sort_keys=True)
+
     def to_json(self) -> str:
         """One line of results.jsonl; infinities are the strings "inf" and "-inf", as JSON has no such numbers."""
-        row = {name: getattr(self, name) for name in (*TAGS, "metric", "params", "value", "lower", "upper", "counts")}
+        row = {
+            name: getattr(self, name)
+            for name in (*TAGS, "metric", "params", "value", "lower", "upper", "counts", "notes")
+        }
         for name in ("value", "lower", "upper"):
             row[name] = _encode(row[name])
         return json.dumps(row, ensure_ascii=False, allow_nan=False)
@@ -67,15 +88,15 @@ def parse_tags(pairs: Iterable[str]) -> dict[str, str]:
     return tags
 
 
-def parse_params(pairs: Iterable[str]) -> dict[str, str]:
-    """``["attack_model=ignorant"]`` → dict, for the ``--param`` option of scorers."""
-    params: dict[str, str] = {}
+def parse_params(pairs: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """``["lm=small", "attack_model=ignorant"]`` → parameters and notes, for the ``--param`` option of scorers."""
+    given: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not (name and equals):
             raise InputError(f"--param {pair}: expected NAME=VALUE")
-        params[name] = value
-    return params
+        given[name] = value
+    return _told_apart(given)
 
 
 def read_records(path: str | PathLike[str]) -> list[Record]:
@@ -99,8 +120,10 @@ def read_records(path: str | PathLike[str]) -> list[Record]:
             raise InputError("value, lower and upper must be numbers", path, number) from None
         if row["value"] is None or not all(isinstance(row.get(name, ""), str) for name in ("metric", *TAGS)):
             raise InputError("value must be a number, metric and tags must be words", path, number)
-        if not all(isinstance(row.get(name, {}), dict) for name in ("params", "counts")):
-            raise InputError("params and counts must be objects", path, number)
+        if not all(isinstance(row.get(name, {}), dict) for name in ("params", "counts", "notes")):
+            raise InputError("params, counts and notes must be objects", path, number)
+        if "notes" not in row:
+            row["params"], row["notes"] = _told_apart(row.get("params", {}))
         records.append(Record(**row))
     return records
 
@@ -108,6 +131,12 @@ def read_records(path: str | PathLike[str]) -> list[Record]:
 def write_records(path: str | PathLike[str], records: Iterable[Record]) -> None:
     """Write records, one a line, in the order given, atomically."""
     write_text(path, "".join(record.to_json() + "\n" for record in records))
+
+
+def _told_apart(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters and notes out of what was once one field."""
+    params = {name: value for name, value in given.items() if name not in _ONCE_PARAMS}
+    return params, {name: value for name, value in given.items() if name in _ONCE_PARAMS}
 
 
 def _encode(value: float | None) -> float | str | None:

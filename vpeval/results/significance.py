@@ -165,7 +165,7 @@ def render_differences(records: Sequence[Record]) -> str:
     for r in records:
         kind = measure(r.metric.removesuffix("_difference"))
         ends = f" [{kind.show(r.lower)},{kind.show(r.upper)}]" if r.lower is not None and r.upper is not None else ""
-        p, corrected = r.params.get("p_value"), r.params.get("p_holm")
+        p, corrected = r.notes.get("p_value"), r.notes.get("p_holm")
         shown = [f"{p:.3f}", f"{corrected:.3f}" + "*" * (corrected < 0.05)] if p and corrected else ["-", "-"]
         names = [r.system, r.params["versus"], r.set, "-".join(r.condition), r.attacker, kind.title]
         table.append([*names, f"{kind.scale * r.value:+.{kind.digits}f}{ends}", *shown])
@@ -242,7 +242,7 @@ def _difference(
     theirs = read_scores(other.directory / "scores", trials)
     tags = {name: getattr(scored.record, name) for name in ("recipe", "set", "gender", "condition", "attacker")}
     return [
-        replace(record, params={**record.params, "versus": versus}).tagged({**tags, "system": system})
+        record.with_params({"versus": versus}).tagged({**tags, "system": system})
         for record in paired_difference(of_trials, theirs, resamples, seed)
         if record.metric in _DIFFERENCES
     ]
@@ -252,14 +252,12 @@ def _holm(records: Sequence[Record]) -> list[Record]:
     """The records with Holm's corrected p values, metric by metric."""
     corrected: dict[int, float] = {}
     for metric in _DIFFERENCES:
-        own = [i for i, r in enumerate(records) if r.metric == metric and "p_value" in r.params]
+        own = [i for i, r in enumerate(records) if r.metric == metric and "p_value" in r.notes]
         last = 0.0
-        for done, i in enumerate(sorted(own, key=lambda i: records[i].params["p_value"])):
-            last = max(last, min(1.0, (len(own) - done) * records[i].params["p_value"]))
+        for done, i in enumerate(sorted(own, key=lambda i: records[i].notes["p_value"])):
+            last = max(last, min(1.0, (len(own) - done) * records[i].notes["p_value"]))
             corrected[i] = last
-    return [
-        replace(r, params={**r.params, "p_holm": corrected[i]}) if i in corrected else r for i, r in enumerate(records)
-    ]
+    return [r.with_notes({"p_holm": corrected[i]}) if i in corrected else r for i, r in enumerate(records)]
 
 
 def _cell(record: Record) -> str:

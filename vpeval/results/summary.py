@@ -16,7 +16,7 @@ from typing import Any
 from vpeval.core.errors import InputError
 from vpeval.results.averages import averages
 from vpeval.results.measures import chance, interval, measure, rank
-from vpeval.results.names import BOOKKEEPING, CONDITIONS, ORIGINAL, SetName
+from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.results.records import TAGS, Record
 
 WIDTH = 120
@@ -113,14 +113,14 @@ def _without_sets(records: Sequence[Record]) -> list[Record]:
     alone = {metric for metric, names in sets.items() if len(names) == 1}
     if alone < sets.keys():
         return list(records)
-    return [replace(r, set="", params={k: v for k, v in r.params.items() if k != "average"}) for r in records]
+    return [replace(r, set="", notes={k: v for k, v in r.notes.items() if k != "average"}) for r in records]
 
 
 def _with_null_level(records: Iterable[Record], all_records: Iterable[Record]) -> list[Record]:
     """D_sys of finite data is not 0 by chance: give it the level at shuffled labels."""
     levels = {_attack(r): r.value for r in all_records if r.metric == "dsys_null"}
     return [
-        r.with_params({"chance": levels[_attack(r)]}) if r.metric == "dsys" and _attack(r) in levels else r
+        r.with_notes({"chance": levels[_attack(r)]}) if r.metric == "dsys" and _attack(r) in levels else r
         for r in records
     ]
 
@@ -210,7 +210,7 @@ def _table(title: str, model: str, records: Sequence[Record], systems: Sequence[
 
 def _set_label(record: Record) -> str:
     """The set, and the gender where the name of the set does not tell it."""
-    if n := record.params.get("average"):
+    if n := record.notes.get("average"):
         return f"{record.set} ({n} sets)"
     name = SetName.parse(record.set)
     return record.set if name and name.gender == record.gender else f"{record.set} {record.gender}".strip()
@@ -226,8 +226,6 @@ def _telling_params(records: Sequence[Record]) -> dict[str, list[str]]:
     values: defaultdict[tuple[str, ...], defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for record in records:
         for name, value in record.params.items():
-            if name in BOOKKEEPING:
-                continue
             values[record.metric, *(getattr(record, tag) for tag in TAGS)][name].add(repr(value))
     telling = defaultdict(list, {metric: ["N", "L"] for metric in ("linkability", "singling_out", "one_minus_eer")})
     for (metric, *_), params in values.items():

@@ -171,7 +171,7 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def _manifest(contents: Contents, files: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    seeds = {str(record.params["seed"]) for record in contents.records if "seed" in record.params}
+    seeds = {str(record.notes["seed"]) for record in contents.records if "seed" in record.notes}
     return {
         "format": FORMAT,
         "edition": contents.edition,

@@ -65,7 +65,7 @@ class Line:
         for record in records:
             text = text.replace("#", self.number(self.scale * record.value), 1)
         if "TAG" in text:
-            text = text.replace("TAG", records[0].params.get("tag") or zebra_tag(records[0].value))
+            text = text.replace("TAG", records[0].notes.get("tag") or zebra_tag(records[0].value))
         return f"  {text}\n"
 
 
@@ -230,11 +230,11 @@ def _read_values(
         if kind is None or match is None or kind in found:
             raise InputError(f"is no value of block '{block.name}', or one too many", path, number)
         found.add(kind)
-        params = {"tag": match[2]} if "TAG" in kind.text else {}
+        notes = {"tag": match[2]} if "TAG" in kind.text else {}
         for metric, printed in zip(kind.metrics, match.groups(), strict=False):
             try:
                 # Decimal, so that 8.665 % becomes 0.08665 and not a neighbour of it.
-                yield Record(metric, float(Decimal(printed) / kind.scale), params=params)
+                yield Record(metric, float(Decimal(printed) / kind.scale), notes=notes)
             except InvalidOperation:
                 raise InputError(f"'{printed}' is not a number", path, number) from None
     for kind in lines:
@@ -260,7 +260,8 @@ def _read_asr(block: _Block, path: str | PathLike[str], system: str) -> Iterator
         yield Record(
             "wer",
             errors.rate,
-            params=({"lm": lm[1]} if lm else {}) | ({"source": source} if source else {}),
+            params={"lm": lm[1]} if lm else {},
+            notes={"source": source} if source else {},
             counts={
                 "ref_words": errors.words,
                 "ins": errors.insertions,
@@ -333,7 +334,7 @@ def _render_asr(name: str, records: Sequence[Record]) -> str:
 
 def _lm_order(record: Record) -> tuple[int, str]:
     """The small language model before the large one, as the challenge prints them."""
-    return {"small": 0, "large": 1}.get(record.params.get("lm", ""), 2), record.params.get("source", "")
+    return {"small": 0, "large": 1}.get(record.params.get("lm", ""), 2), record.notes.get("source", "")
 
 
 def render_wer(name: str, record: Record) -> str:
@@ -342,7 +343,7 @@ def render_wer(name: str, record: Record) -> str:
         errors = ErrorCounts(*(record.counts[key] for key in ("ins", "del", "sub", "ref_words")))
     except KeyError as missing:
         raise InputError(f"the error rate of {name} does not count {missing}; score it again") from None
-    return f"  {errors} {record.params.get('source', '')}".rstrip() + "\n"
+    return f"  {errors} {record.notes.get('source', '')}".rstrip() + "\n"
 
 
 def challenge_order(name: str) -> tuple[str, str, str, str]:

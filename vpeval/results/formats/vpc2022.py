@@ -137,9 +137,9 @@ def _pitch(lines: Iterable[tuple[int, str]], path: str | PathLike[str]) -> dict[
         if name.base in seen:
             raise InputError(f"a second pitch correlation of '{name.base}'; keep one", path, number)
         seen.add(name.base)
-        params = {"std": float(match["std"])}
+        notes = {"std": float(match["std"])}
         found[number] = Record(
-            "pitch_correlation", float(match["mean"]), params=params, set=name.base, gender=name.gender
+            "pitch_correlation", float(match["mean"]), notes=notes, set=name.base, gender=name.gender
         )
     return found
 
@@ -148,21 +148,21 @@ def _render_pitch(records: Iterable[Record]) -> str:
     """The lines of pitch correlations; a record without a standard deviation has no place here."""
     found = {r.set: r for r in _unique(_pitch_records(records))}
     return "".join(
-        f"{name}  Pitch_correlation: mean={found[name].value:.4f} std={found[name].params['std']:.4f}\n"
+        f"{name}  Pitch_correlation: mean={found[name].value:.4f} std={found[name].notes['std']:.4f}\n"
         for name in sorted(found, key=vpc2020.challenge_order)
     )
 
 
 def _pitch_records(records: Iterable[Record]) -> list[Record]:
-    return vpc2020.challenge_mode(r for r in records if r.metric == "pitch_correlation" and "std" in r.params)
+    return vpc2020.challenge_mode(r for r in records if r.metric == "pitch_correlation" and "std" in r.notes)
 
 
 def _with_model(record: Record, attacker: str) -> Record:
     """The record with the attacker, or with the recogniser that the path of its %WER line names."""
     if record.condition in CONDITIONS:
         return record.tagged({"attacker": attacker})
-    if record.metric == "wer" and "asr_eval" in record.params.get("source", ""):
-        retrained = "asr_eval_anon" in record.params["source"]
+    if record.metric == "wer" and "asr_eval" in record.notes.get("source", ""):
+        retrained = "asr_eval_anon" in record.notes["source"]
         return record.tagged({"attacker": ASR_EVAL_ANON if retrained else ASR_EVAL})
     return record
 

@@ -187,28 +187,28 @@ def _decimals(text: str) -> int:
 
 
 def _records(section: _Section, row: dict[str, str], system: str) -> Iterator[Record]:
-    params: dict[str, object] = {"written": section.written} if section.written else {}
+    notes: dict[str, object] = {"written": section.written} if section.written else {}
     place = f"{row['dataset']}_{row['split']}"
     if "ser" in row:
         # A mean over folds of numbers with three decimals has four.
-        params |= {"folds": 5} if _decimals(row["UAR"]) == 4 else {}
+        notes |= {"folds": 5} if _decimals(row["UAR"]) == 4 else {}
         tags = {"system": ORIGINAL if row["ser"] == "original" else system, "set": place}
         tags["condition"] = "o" if row["ser"] == "original" else "a"
-        yield Record("uar", float(_number(row["UAR"])), params=params).tagged(tags)
+        yield Record("uar", float(_number(row["UAR"])), notes=notes).tagged(tags)
         for name in section.numbers:
             if name != "UAR":
-                own = {"emotion": name.removeprefix("ACC_"), **params}
-                yield Record("emotion_accuracy", float(_number(row[name])), params=own).tagged(tags)
+                own = {"emotion": name.removeprefix("ACC_")}
+                yield Record("emotion_accuracy", float(_number(row[name])), params=own, notes=notes).tagged(tags)
     elif "asr" in row:
         tags = {"system": ORIGINAL if row["asr"] == "original" else system, "set": f"{place}_asr"}
         tags["condition"] = "o" if row["asr"] == "original" else "a"
-        yield Record("wer", float(_number(row["WER"])), params=params).tagged(tags)
+        yield Record("wer", float(_number(row["WER"])), notes=notes).tagged(tags)
     else:
         tags = {"condition": row["enrollment"][0] + row["trial"][0], "set": f"{place}_trials_{row['gender']}"}
         tags["gender"] = row["gender"] if row["gender"] != "mixed" else ""
         tags["system"] = ORIGINAL if tags["condition"] == "oo" else system
         tags["attacker"] = _ATTACKERS[section.title]
-        yield Record("eer_threshold", float(_number(row["EER"]) / 100), params=params).tagged(tags)
+        yield Record("eer_threshold", float(_number(row["EER"]) / 100), notes=notes).tagged(tags)
 
 
 def _number(text: str) -> Decimal:
@@ -284,7 +284,7 @@ def _ser_frame(records: Sequence[Record]) -> list[str]:
     emotions = list(dict.fromkeys(r.params["emotion"] for r in records if r.metric == "emotion_accuracy"))
     columns = ["UAR", *(f"ACC_{emotion}" for emotion in emotions)]
     rows: defaultdict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
-    folds = any("folds" in record.params for record in records)
+    folds = any("folds" in record.notes for record in records)
     for record in records:
         column = "UAR" if record.metric == "uar" else f"ACC_{record.params['emotion']}"
         row = rows[*(_place(record) or ()), _origin(record)]
@@ -320,7 +320,7 @@ def _frame(
 def _part(sections: Iterable[tuple[str, Sequence[Record], Sequence[str]]]) -> str:
     """Sections under the time at which they were written, if it is known."""
     sections = [section for section in sections if section[1]]
-    times = [record.params["written"] for _, records, _ in sections for record in records if "written" in record.params]
+    times = [record.notes["written"] for _, records, _ in sections for record in records if "written" in record.notes]
     texts = [f"---- Time: {times[0]} ----\n"] if times else []
     texts += ["\n".join([f"---- {title} ----", *lines, ""]) for title, _, lines in sections]
     return "\n".join(texts)

@@ -16,7 +16,6 @@ from pathlib import Path
 from vpeval.core import script
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.embeddings.directory import read_embeddings
 from vpeval.protocols import audit
 from vpeval.results.records import read_records
 
@@ -34,20 +33,10 @@ def main() -> None:
     records = [
         record for run in args.runs for file in sorted(run.glob("*/records.jsonl")) for record in read_records(file)
     ]
-    sets = {name: read_versions(args.embeddings, name, args.system) for name in find_sets(args.embeddings, args.system)}
-    similar = {
-        name: audit.compare(each, [sets[other] for other in partners(name, sets)]) for name, each in sets.items()
-    }
-    checks = {name: audit.read_identical(args.data / f"{name}_{args.system}" / "checks.json") for name in similar}
-    control = audit.control(records)
-    findings = [*control, *audit.ladder(records)]
-    if any(finding.flagged and finding.numbers["attacker"] == args.embeddings.name for finding in control):
-        findings += audit.untold(args.embeddings.name)
-    else:
-        findings += [audit.enrolment(name, found) for name, found in similar.items() if "_enrolls" in name]
-        findings += audit.levels(similar)
-    total = sum(count for _, count in checks.values())
-    findings.append(audit.pass_through({name: listed for name, (listed, _) in checks.items()}, similar, total))
+    sets = find_sets(args.embeddings, args.system)
+    pairs = [(name, other) for name in sets for other in partners(name, sets) if "_enrolls" in name]
+    checks = {name: args.data / f"{name}_{args.system}" / "checks.json" for name in sets}
+    findings = audit.examine(args.system, args.embeddings, pairs, records, checks)
     for finding in findings:
         if finding.flagged:
             print(f"audit ({finding.check}): WARNING: {finding.sentence}", file=sys.stderr)
@@ -63,11 +52,6 @@ def find_sets(embeddings: Path, system: str) -> list[str]:
     if not found:
         raise InputError(f"has no sets <set> and <set>_{system}; run stage 5 first", embeddings)
     return found
-
-
-def read_versions(embeddings: Path, name: str, system: str) -> audit.Versions:
-    """Original and anonymised version of a set."""
-    return audit.Versions(read_embeddings(embeddings / name), read_embeddings(embeddings / f"{name}_{system}"))
 
 
 def partners(name: str, sets: Iterable[str]) -> list[str]:

@@ -6,14 +6,10 @@ Usage: local/calibrate_scores.py --train <trials> <scores> [--train ...] <scores
          exp/test_f/scores.raw exp/test_f/scores
 """
 
-import numpy as np
-
-from vpeval.asv import calibration
 from vpeval.core import script
-from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.core.tables import read_rows
-from vpeval.data.trials import read_scores, read_trials
+from vpeval.data.trials import read_pair_scores, read_scores, read_trials
+from vpeval.protocols.attack import calibrate
 
 
 def main() -> None:
@@ -23,21 +19,14 @@ def main() -> None:
     parser.add_argument("scores")
     parser.add_argument("out", metavar="calibrated-scores")
     args = parser.parse_args()
-    targets, nontargets = [], []
+    development = []
     for trials_file, scores_file in args.train:
         trials = read_trials(trials_file)
-        scores = read_scores(scores_file, trials)
-        targets.append(scores[trials.is_target])
-        nontargets.append(scores[~trials.is_target])
-    line = calibration.fit(np.concatenate(targets), np.concatenate(nontargets))
-    rows = []
-    for number, (spk, utt, score) in read_rows(args.scores, "speaker", "utterance", "score"):
-        try:
-            value = float(score)
-        except ValueError:
-            raise InputError(f"'{score}' is not a number; score the trials again", args.scores, number) from None
-        rows.append(f"{spk} {utt} {line.slope * value + line.offset:.6f}\n")
-    write_text(args.out, "".join(rows))
+        development.append((trials, read_scores(scores_file, trials)))
+    line = calibrate(development)
+    pairs, scores = read_pair_scores(args.scores, "speaker", "utterance")
+    rows = zip(pairs, line(scores).tolist(), strict=True)
+    write_text(args.out, "".join(f"{spk} {utt} {score!r}\n" for (spk, utt), score in rows))
     print(f"{args.out}: LLR = {line.slope:.4g} * score {line.offset:+.4g}")
 
 

@@ -6,80 +6,31 @@ Usage: local/compare.py [options] <out-dir> [<name>=]<results> ...
        local/compare.py --edition 2022 exp/comparison mine=exp/libri/runs/mine/results.jsonl b2=RESULTS_summary_mcadams
 
 Results are results.jsonl or result files of VoicePrivacy 2020, 2022, 2024 or 2026; <name> names their system. Written
-are comparison.txt, which is printed as well, privacy_utility.{svg,pdf,png} and, where run directories with the scores
-of the same trials stand beside two or more of the results, differences.jsonl.
+are comparison.txt, which is printed as well, privacy_utility.{svg,pdf,png} and, where two or more tables name the
+scores of the same trials by the same attacker, differences.jsonl.
 """
 
-import logging
 from pathlib import Path
 
 from vpeval.core import script
-from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
-from vpeval.results import significance as compare
-from vpeval.results.load import Source, load, read
-from vpeval.results.names import ORIGINAL
-from vpeval.results.records import write_records
+from vpeval.results.comparison import compare
+from vpeval.results.load import Source
+from vpeval.results.significance import RULES
 
 
 def main() -> None:
     """Read the results, put them side by side."""
     parser = script.Parser(__doc__)
-    parser.add_argument("--edition", choices=compare.RULES, default="2024", help="whose ranking rules (2024)")
-    parser.add_argument("--versus", metavar="SYSTEM", help="system to compare with; default: the first with scores")
+    parser.add_argument("--edition", choices=RULES, default="2024", help="whose ranking rules (2024)")
+    parser.add_argument("--versus", metavar="SYSTEM", default="", help="system to compare with (the first with scores)")
     parser.add_argument("--data", type=Path, default=Path("data"), help="where the data directories are (data)")
     parser.add_argument("--bootstrap", type=script.natural, default=1000, metavar="N", help="resamples; 0: no p values")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("out", metavar="out-dir", type=Path)
     parser.add_argument("results", nargs="+", type=Source.parse)
     args = parser.parse_args()
-
-    records = load(args.results)
-    rules = compare.RULES[args.edition]
-    parts = [compare.overview(records)]
-    runs = run_directories(args.results)
-    versus = args.versus or next(iter(runs), "")
-    if args.versus and args.versus not in runs:
-        raise InputError(f"--versus {args.versus}: no scores; there are those of: {', '.join(runs) or 'none'}")
-    if len(runs) > 1:
-        differences = compare.differences(runs, versus, args.data, args.bootstrap, args.seed)
-        if differences:
-            write_records(args.out / "differences.jsonl", differences)
-            parts.append(compare.render_differences(differences))
-    if standings := compare.ranking(records, rules):
-        parts.append(compare.render_ranking(standings, rules))
-    text = "\n".join(parts)
-    write_text(args.out / "comparison.txt", text)
-    print(text, end="")
-    draw(records, rules, args.out)
-    print(f"\n{args.out}: {', '.join(sorted(path.name for path in args.out.iterdir()))}")
-
-
-def run_directories(sources: list[Source]) -> dict[str, Path]:
-    """The directories with scores beside result files of a single system."""
-    runs = {}
-    for source in sources:
-        directory = source.path.parent
-        if not any(directory.glob("ASV*-*/scores")):
-            continue
-        systems = {record.system for record in read(source)} - {ORIGINAL}
-        if len(systems) == 1:
-            runs[systems.pop()] = directory
-    return runs
-
-
-def draw(records: list[compare.Record], rules: compare.Rules, out: Path) -> None:
-    """Draw the plot, if there is anything to draw."""
-    # matplotlib takes longer to start than everything else.
-    from vpeval.figures.style import save
-    from vpeval.results.tradeoff import privacy_utility
-
-    try:
-        figure = privacy_utility(records, rules.thresholds)
-    except InputError as error:
-        logging.warning(f"no plot: {error}")
-        return
-    save(figure, out, "privacy_utility")
+    print(compare(args.out, args.results, args.edition, args.versus, args.data, args.bootstrap, args.seed), end="")
+    print(f"\n{args.out}: {', '.join(sorted(path.name for path in args.out.iterdir() if path.name[0] != '.'))}")
 
 
 if __name__ == "__main__":

@@ -2,10 +2,9 @@
 """Make the report of a run: one HTML page with verdict, numbers, figures, audio, legal reading and provenance.
 
 Usage: local/make_report.py [options] <run-dir> ... <out.html>
- e.g.: local/make_report.py --figures exp/mini/runs/mcadams/figures exp/mini/runs/original exp/mini/runs/mcadams \\
-         exp/mini/runs/mcadams/report.html
+ e.g.: local/make_report.py exp/mini/runs/mcadams exp/mini/runs/mcadams/report.html
 
-Give the run of the original data, too. The figures are those of local/plot_figures.py.
+A run directory has results.jsonl, which may be named as well. The figures are those of local/plot_figures.py.
 """
 
 from pathlib import Path

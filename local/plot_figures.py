@@ -2,17 +2,18 @@
 """Plot every figure that the records of some runs have data for, as SVG, PDF and PNG.
 
 Usage: local/plot_figures.py [options] <run-dir> ... <out-dir>
- e.g.: local/plot_figures.py exp/mini/runs/original exp/mini/runs/mcadams exp/mini/runs/mcadams/figures
+ e.g.: local/plot_figures.py exp/mini/runs/mcadams exp/mini/runs/mcadams/figures
 
+A run directory has results.jsonl, which may be named as well.
 A figure whose data are absent is left out with a notice.
 """
 
-import logging
 from pathlib import Path
 
 from vpeval.core import script
 from vpeval.core.errors import InputError
-from vpeval.figures import catalogue, style
+from vpeval.figures import style
+from vpeval.figures.catalogue import write_figures
 from vpeval.figures.data import load_results
 
 
@@ -31,20 +32,20 @@ def main() -> None:
     if unknown := set(formats) - set(style.FORMATS):
         parser.error(f"--formats {args.formats}: '{unknown.pop()}' is none of {', '.join(style.FORMATS)}")
 
-    logging.getLogger("fontTools").setLevel(logging.WARNING)  # it reports on every glyph that it puts into a PDF
-    results = load_results(args.runs, args.data_dir, args.training_log)
-    count = 0
-    for plot, figure in catalogue.draw(results):
-        if figure is None:
-            logging.info("figure %s is left out; it needs %s", plot.name, plot.needs)
-            for kind in style.FORMATS:
-                (args.out / f"{plot.name}.{kind}").unlink(missing_ok=True)
-            continue
-        style.save(figure, args.out, plot.name, formats)
-        count += 1
-    if not count:
-        raise InputError("the records hold nothing to plot", args.runs[0])
+    results = load_results(args.runs, args.data_dir, parse_logs(args.training_log))
+    count = write_figures(results, args.out, formats)
     print(f"{args.out}: {count} figures ({', '.join(formats)})")
+
+
+def parse_logs(items: list[str]) -> dict[str, Path]:
+    """``NAME=FILE`` → path by name."""
+    logs = {}
+    for item in items:
+        name, equals, path = item.partition("=")
+        if not equals or not name:
+            raise InputError(f"--training-log {item}: expected NAME=FILE")
+        logs[name] = Path(path)
+    return logs
 
 
 if __name__ == "__main__":

@@ -10,13 +10,12 @@ booktabs style, all privacy metrics (privacy_dev, privacy_test), systems side by
 metrics over N and L (legal) and similarity rank disclosure (srd, srd_fit). What has no data is left out.
 """
 
-import logging
 from pathlib import Path
 
 from vpeval.core import script
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
-from vpeval.results.formats import latex, latex_systems
+from vpeval.results.formats import latex
+from vpeval.results.formats.latex_files import write_latex
 from vpeval.results.load import Source, load
 
 
@@ -30,17 +29,12 @@ def main() -> None:
 
     records = load(args.results)
     first = args.results[0].path
-    tables = latex.tables(records, args.style)
-    if args.style == "booktabs":
-        tables |= latex_systems.tables(records)
-    if not tables:
-        raise InputError("no results to set in tables", first)
     out_dir = args.out_dir or first.parent / "latex"
     stem = first.stem if len(args.results) == 1 else "comparison"
-    for name, text in tables.items():
-        write_text(out_dir / f"{stem}.{name}.tex", text)
-    if missing := [name for name in latex.TABLES if name not in tables]:
-        logging.warning(f"no data for {', '.join(missing)}: left out")
+    try:
+        tables = write_latex(records, out_dir, stem, args.style)
+    except InputError as error:
+        raise InputError(str(error), first) from None
     print(f"{out_dir}: {len(tables)} tables ({stem}.*.tex)")
 
 

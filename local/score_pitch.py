@@ -8,24 +8,13 @@ Two numbers, each a mean over utterances with its standard deviation: mode vpc, 
 frames, and mode voiced, over frames that are voiced in both. The interval is over speakers.
 """
 
-import logging
-from argparse import Namespace
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
-from vpeval.audio.f0 import track_f0
-from vpeval.audio.io import RATE, read_audio
+from vpeval.audio.tracks import track_all
 from vpeval.core import script
-from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
-from vpeval.data.layout import name_some
-from vpeval.metrics.bootstrap import interval_notes
-from vpeval.metrics.pitch import PitchCorrelation, correlate_pitch
-from vpeval.metrics.utterance_mean import UtteranceMean, utterance_mean
-from vpeval.results.records import Record, parse_tags, write_records
-
-LONGEST_DRIFT = 0.025
+from vpeval.protocols.pitch import refuse_other_utterances, score_pitch
+from vpeval.results.records import parse_tags, write_records
 
 
 def main() -> None:
@@ -39,57 +28,12 @@ def main() -> None:
 
     tags = parse_tags(args.tag)
     original, anonymised = DataDir.load(args.data), DataDir.load(args.anonymised)
-    if missing := sorted(original.utt2spk.keys() ^ anonymised.utt2spk.keys()):
-        raise InputError(
-            f"has not the utterances of {args.data} ({name_some(missing)}); are these two versions of one set?",
-            args.anonymised / "utt2spk",
-        )
-    pairs = [(original.wav[utt], anonymised.wav[utt]) for utt in original.utts]
-    if args.nj == 1:
-        compared = list(map(compare, pairs))
-    else:
-        with ProcessPoolExecutor(args.nj) as pool:
-            compared = list(pool.map(compare, pairs, chunksize=8))
-    results = dict(zip(original.utts, compared, strict=True))
-    drifting = [utt for utt, (_, drift) in results.items() if drift > LONGEST_DRIFT]
-    if drifting:
-        logging.warning(
-            f"{args.anonymised}: {len(drifting)} utterances differ in length by more than "
-            f"{1000 * LONGEST_DRIFT:.0f} ms ({name_some(drifting)}); their tracks were stretched to match"
-        )
-    correlations = {utt: one for utt, (one, _) in results.items()}
-    values = {
-        "vpc": {utt: one.vpc for utt, one in correlations.items()},
-        "voiced": {utt: one.voiced for utt, one in correlations.items() if one.voiced is not None},
-    }
-    if not values["voiced"]:
-        raise InputError(
-            "no utterance has voiced frames in both versions; is this speech?", args.anonymised / "wav.scp"
-        )
-    means = {
-        mode: utterance_mean(of, original.utt2spk, args.bootstrap, args.seed, "pitch") for mode, of in values.items()
-    }
-    write_records(args.out, [to_record(mode, mean, args).tagged(tags) for mode, mean in means.items()])
-    name, vpc = tags.get("set", original.name), means["vpc"]
-    print(f"{name}  Pitch_correlation: mean={vpc.mean:.4f} std={vpc.std:.4f}")
-
-
-def compare(pair: tuple[str, str]) -> tuple[PitchCorrelation, float]:
-    """The correlation of an utterance and the difference in length, in seconds."""
-    waves = [read_audio(entry) for entry in pair]
-    drift = abs(len(waves[0]) - len(waves[1])) / RATE
-    return correlate_pitch(*map(track_f0, waves)), drift
-
-
-def to_record(mode: str, mean: UtteranceMean, args: Namespace) -> Record:
-    """The record of one of the two estimates."""
-    notes = {"std": mean.std}
-    counts = {"utts": mean.utts, "speakers": mean.speakers}
-    record = Record("pitch_correlation", mean.mean, params={"mode": mode}, counts=counts, notes=notes)
-    if mean.interval is None:
-        return record
-    notes |= interval_notes(args.bootstrap, args.seed)
-    return replace(record, lower=mean.interval.lower, upper=mean.interval.upper, notes=notes)
+    refuse_other_utterances(original, anonymised)
+    before, after = (track_all(data.wav, args.nj) for data in (original, anonymised))
+    records = score_pitch(original, anonymised, before, after, args.bootstrap, args.seed)
+    write_records(args.out, [record.tagged(tags) for record in records])
+    name, vpc = tags.get("set", original.name), records[0]
+    print(f"{name}  Pitch_correlation: mean={vpc.value:.4f} std={vpc.notes['std']:.4f}")
 
 
 if __name__ == "__main__":

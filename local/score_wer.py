@@ -8,26 +8,14 @@ Usage: local/score_wer.py [options] <ref-text> <hyp-text> <out.jsonl>
 
 import logging
 from argparse import Namespace
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from vpeval.asr.text import NORMALIZERS
 from vpeval.core import script
-from vpeval.core.errors import InputError
 from vpeval.core.tables import read_table
 from vpeval.data.layout import name_some
-from vpeval.metrics.wer import (
-    Counts,
-    ErrorCounts,
-    PairedTest,
-    TextScore,
-    paired_test,
-    score_texts,
-    speaker_interval,
-    sum_by_speaker,
-)
-from vpeval.results.records import Record, parse_params, parse_tags, write_records
+from vpeval.protocols.recognition import Rates, Speech, compare_recognition, score_recognition
+from vpeval.results.records import parse_params, parse_tags, write_records
 
 
 def main() -> None:
@@ -50,108 +38,37 @@ def main() -> None:
     if args.versus and not args.bootstrap:
         parser.error("--versus needs resamples; leave out --bootstrap 0")
 
-    tags, (given, told) = parse_tags(args.tag), parse_params(args.param)
-    score = read_score(args.ref, args.hyp, args)
-    total = ErrorCounts.of(score.words)
-    if not total.words:
-        raise InputError("no words to score; is this the reference text?", args.ref)
-    spks = speakers_of(score.utts, args.utt2spk) if args.utt2spk else []
-    genders = genders_of(spks, args.spk2gender) if args.spk2gender else []
-
-    params = {"normalizer": args.normalizer, **given}
-    notes = {"unit": "%", "source": args.source or args.hyp, **told}
-    if args.per_speaker:
-        notes["per_speaker"] = Path(args.per_speaker).name
-    records, per_speaker = [], []
-    for metric, counts in (("wer", score.words), ("cer", score.characters)):
-        for gender in ("", *sorted(set(genders))):
-            rows = [i for i in range(len(counts)) if not gender or genders[i] == gender]
-            record = to_record(metric, ErrorCounts.of(counts[rows]), params).with_notes(notes)
-            record = replace(record, counts=record.counts | {"missing": missing_among(rows, score)})
-            record = with_interval(record, counts[rows], [spks[i] for i in rows] if spks else [], args)
-            records.append(record.tagged(tags | ({"gender": gender} if gender else {})))
-        for spk, errors in sum_by_speaker(counts, spks).items() if spks else ():
-            per_speaker.append(to_record(metric, errors, params | {"spk": spk}).tagged(tags))
-    lines = [str(total)]
+    tags, (params, told) = parse_tags(args.tag), parse_params(args.param)
+    rates = read_rates(args.hyp, args)
+    notes = {"source": args.source or args.hyp, **told}
+    files = {"per_speaker": Path(args.per_speaker).name} if args.per_speaker else {}
+    records, lines = rates.records, [rates.line]
     if args.versus:
-        other = read_score(args.ref, args.versus, args)
-        test = paired_test(score.words, other.words, spks or score.utts, args.bootstrap, args.seed)
-        records.append(to_difference(test, params | {"versus": args.versus}, notes, bool(spks), args).tagged(tags))
+        theirs = read_rates(args.versus, args)
+        difference, test = compare_recognition(rates, theirs, args.versus, args.bootstrap, args.seed)
+        records = [*records, difference]
         lines.append(f"difference to {args.versus}: {test}")
     if args.per_speaker:
-        write_records(args.per_speaker, per_speaker)
-    write_records(args.out, records)
-    if score.missing:
-        listed = name_some(score.missing, limit=20)
-        logging.warning(f"{args.hyp}: {len(score.missing)} utterances have no hypothesis, all deleted: {listed}")
+        write_records(args.per_speaker, [r.with_params(params).tagged(tags) for r in rates.per_speaker])
+    records = [r.with_params(params).with_notes(notes) for r in records]
+    records = [r.with_files(files) for r in records] if files else records
+    write_records(args.out, [r.tagged(tags | ({"gender": r.gender} if r.gender else {})) for r in records])
+    if missing := rates.score.missing:
+        listed = name_some(missing, limit=20)
+        logging.warning(f"{args.hyp}: {len(missing)} utterances have no hypothesis, all deleted: {listed}")
     print("\n".join(lines))
 
 
-def missing_among(rows: Sequence[int], score: TextScore) -> int:
-    """How many of the given utterances had no hypothesis."""
-    missing = set(score.missing)
-    return sum(score.utts[i] in missing for i in rows)
-
-
-def with_interval(record: Record, counts: Counts, spks: Sequence[str], args: Namespace) -> Record:
-    """The record with its interval over speakers, if there are several."""
-    speakers = sum_by_speaker(counts, spks) if spks else {}
-    if len(speakers) < 2 or not args.bootstrap:
-        return record
-    interval = speaker_interval(speakers, args.bootstrap, args.seed)
-    drawn = {"interval": "speaker bootstrap", "resamples": args.bootstrap, "seed": args.seed}
-    return replace(record, lower=interval.lower, upper=interval.upper, notes={**record.notes, **drawn})
-
-
-def read_score(ref: str, hyp: str, args: Namespace) -> TextScore:
-    """The errors of the transcripts in file `hyp`."""
-    refs, hyps = (read_table(path, "text", empty=True) for path in (ref, hyp))
-    try:
-        return score_texts(refs, hyps, NORMALIZERS[args.normalizer], args.allow_extra)
-    except InputError as error:
-        raise InputError(str(error), hyp) from None
-
-
-def speakers_of(utts: Sequence[str], path: str) -> list[str]:
-    """The speaker of every utterance."""
-    utt2spk = read_table(path, "speaker")
-    for utt in utts:
-        if utt not in utt2spk:
-            raise InputError(f"utterance '{utt}' of the reference has no speaker; add it", path)
-    return [utt2spk[utt] for utt in utts]
-
-
-def genders_of(spks: Sequence[str], path: str) -> list[str]:
-    """The gender of the speaker of every utterance."""
-    spk2gender = read_table(path, "gender")
-    for spk in spks:
-        if spk not in spk2gender:
-            raise InputError(f"speaker '{spk}' has no gender; add it", path)
-    return [spk2gender[spk] for spk in spks]
-
-
-def to_difference(
-    test: PairedTest, params: dict[str, str], notes: dict[str, str], by_speaker: bool, args: Namespace
-) -> Record:
-    """The record of a paired test."""
-    drawn = {"interval": f"{'speaker' if by_speaker else 'utterance'} bootstrap", "p_value": test.p_value}
-    drawn |= {"resamples": args.bootstrap, "seed": args.seed}
-    return Record(
-        "wer_difference", test.difference, test.interval.lower, test.interval.upper, params, notes={**notes, **drawn}
+def read_rates(hyp: str, args: Namespace) -> Rates:
+    """The rates of the transcripts in file `hyp`."""
+    speech = Speech(
+        read_table(args.ref, "text", empty=True),
+        read_table(args.utt2spk, "speaker") if args.utt2spk else None,
+        read_table(args.spk2gender, "gender") if args.spk2gender else None,
+        *(str(name) for name in (args.ref, args.utt2spk, args.spk2gender)),
     )
-
-
-def to_record(metric: str, errors: ErrorCounts, params: dict[str, str]) -> Record:
-    """The record of a rate and what it rests on."""
-    length = "ref_words" if metric == "wer" else "ref_chars"
-    counts = {
-        length: errors.words,
-        "ins": errors.insertions,
-        "del": errors.deletions,
-        "sub": errors.substitutions,
-        "utts": errors.utts,
-    }
-    return Record(metric, errors.rate, params=params, counts=counts)
+    hyps = read_table(hyp, "text", empty=True)
+    return score_recognition(speech, hyps, args.normalizer, args.bootstrap, args.seed, args.allow_extra, hyp)
 
 
 if __name__ == "__main__":

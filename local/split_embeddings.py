@@ -9,12 +9,13 @@ Of every speaker, --n-inputs utterances drawn at random become inputs and the re
 utterances for both are left out.
 """
 
-import logging
 from pathlib import Path
 
+import numpy as np
+
 from vpeval.core import script
-from vpeval.core.errors import InputError
-from vpeval.embeddings.directory import pool, read_embeddings, split, write_embeddings
+from vpeval.embeddings.directory import pool, read_embeddings, write_embeddings
+from vpeval.protocols.srd import split_pool
 
 
 def main() -> None:
@@ -28,14 +29,8 @@ def main() -> None:
     args = parser.parse_args()
 
     pooled = pool([read_embeddings(directory) for directory in args.directories])
-    halves = split(pooled, args.n_inputs, args.seed)
-    kept = len(pooled.speakers) - len(halves.left_out)
-    if kept < 2:
-        most = max(1, int(sorted(pooled.counts)[-2:][0]) - 1)
-        raise InputError(f"--n-inputs {args.n_inputs}: fewer than two speakers have more utterances; try {most}")
-    write_embeddings(args.reference, *pooled.rows(halves.references))
-    write_embeddings(args.input, *pooled.rows(halves.inputs))
-    logging.info("%d inputs of %d speakers; %d speakers left out", len(halves.inputs), kept, len(halves.left_out))
+    for out, half in zip((args.reference, args.input), split_pool(pooled, args.n_inputs, args.seed), strict=True):
+        write_embeddings(out, *half.rows(np.arange(len(half.utts))))
 
 
 if __name__ == "__main__":

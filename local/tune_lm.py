@@ -12,7 +12,7 @@ import argparse
 import logging
 
 from vpeval.asr.lm import read_arpa
-from vpeval.asr.nbest import Rescorer, Weights, read_nbest, tune
+from vpeval.asr.nbest import Weights, choose_texts, read_nbest
 from vpeval.asr.text import NORMALIZERS
 from vpeval.core import script
 from vpeval.core.errors import InputError
@@ -38,17 +38,18 @@ def main() -> None:
 
     normalize = NORMALIZERS[args.normalizer]
     lm = read_arpa(args.lm)
-    tuned = Rescorer(read_nbest(args.tune_nbest), lm, normalize)
     grid = [Weights(lmwt, wip) for lmwt in args.lmwt for wip in args.wip]
+    refs = read_table(args.tune_ref, "text", empty=True)
+    tune_nbest, nbest = read_nbest(args.tune_nbest), read_nbest(args.nbest)
     try:
-        tuning = tune(tuned, read_table(args.tune_ref, "text", empty=True), normalize, grid)
+        chosen = choose_texts(nbest, tune_nbest, lm, refs, normalize, grid)
     except InputError as error:
         raise InputError(str(error), args.tune_nbest) from None
-    if tuning.at_edge:
-        logging.warning(f"{args.tune_nbest}: the best LM weight {tuning.best.lmwt} is the last one tried; widen --lmwt")
-    scored = tuned if args.nbest == args.tune_nbest else Rescorer(read_nbest(args.nbest), lm, normalize)
-    write_table(args.out, scored.texts(tuning.best))
-    print(tuning.best)
+    best = chosen.tuning.best
+    if chosen.tuning.at_edge:
+        logging.warning(f"{args.tune_nbest}: the best LM weight {best.lmwt} is the last one tried; widen --lmwt")
+    write_table(args.out, chosen.texts)
+    print(best)
 
 
 def weight_range(text: str) -> range:

@@ -1,54 +1,50 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""The Python half of steps/anonymize.sh: run a hook on a data directory, check what it wrote, publish it."""
+"""Anonymise a data directory with a hook.
 
-import sys
-import time
+Usage: steps/anonymize.py [options] <hook> <data-dir> <out-data-dir>
+ e.g.: steps/anonymize.py --nj 4 local/anon/mcadams/anonymize.py data/mini_dev_enrolls data/mini_dev_enrolls_mcadams
+
+Splits the data, runs the hook on the splits, checks every output and publishes <out-data-dir> with the same ids. The
+contract of a hook is in docs/hooks.md; utils/check_hook.sh tells whether yours keeps it. Interrupted at any moment, the
+same command goes on where it stopped.
+"""
+
 from pathlib import Path
 
 from vpeval.anon import driver
+from vpeval.anon.hooks import find_hook
 from vpeval.core import script
 
 
 def main() -> None:
     """Anonymise one data directory."""
     parser = script.Parser(__doc__)
-    parser.add_argument("--cmd", required=True)
-    parser.add_argument("--nj", type=script.positive, required=True)
-    parser.add_argument("--level", choices=("spk", "utt"), required=True)
-    parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--options", required=True)
-    parser.add_argument("--timeout", type=script.natural, required=True)
-    parser.add_argument("--log-dir", type=Path, required=True)
+    parser.add_argument("--cmd", default="utils/run.py", help="launcher of the jobs (utils/run.py)")
+    parser.add_argument("--nj", type=script.positive, default=2, help="jobs at a time (2)")
+    parser.add_argument(
+        "--anon-level",
+        choices=("spk", "utt"),
+        default="spk",
+        help="spk: the utterances of a speaker share a seed and with it a pseudo-speaker; utt: they do not (spk)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="base seed (0)")
+    parser.add_argument(
+        "--timeout",
+        type=script.natural,
+        default=driver.TIMEOUT,
+        help=f"end a hook that has written no file for N seconds; 0: never ({driver.TIMEOUT})",
+    )
+    parser.add_argument("--options", default="", metavar="STRING", help="options for the hook, as one word")
+    parser.add_argument("--log-dir", type=Path, help="where the logs of the jobs go (exp/log/<name of out-data-dir>)")
     parser.add_argument("hook")
-    parser.add_argument("data", type=Path)
-    parser.add_argument("out", type=Path)
+    parser.add_argument("data", metavar="data-dir", type=Path)
+    parser.add_argument("out", metavar="out-data-dir", type=Path)
     args = parser.parse_args()
 
-    start = time.time()
-    findings = driver.anonymize(
-        driver.find_hook(args.hook),
-        args.options,
-        args.data,
-        args.out,
-        args.level,
-        args.seed,
-        driver.Launch(args.cmd, args.nj, args.log_dir, args.timeout),
-    )
-    if not findings:
-        return
-    speech = sum(found.seconds for found in findings)
-    # After an interruption, only what was written in this call tells how fast the hook is.
-    fresh = sum(found.seconds for found in findings if (args.out / "wav" / f"{found.utt}.wav").stat().st_mtime >= start)
-    speed = f", real-time factor {(time.time() - start) / fresh:.3f} with {args.nj} jobs" if fresh else ""
-    print(f"{args.out}: {len(findings)} utterances, {speech:.0f} s of speech{speed}")
-    for what, count in (
-        ("identical to their source", sum(found.identical for found in findings)),
-        ("clipped", sum(found.clipped for found in findings)),
-        ("more than 50 % longer or shorter than their source", sum(found.drifted for found in findings)),
-    ):
-        if count:
-            print(f"{args.out}: WARNING: {count} of {len(findings)} utterances are {what}", file=sys.stderr)
+    anonymiser = driver.Anonymiser(find_hook(args.hook), args.options, args.anon_level, args.seed)
+    log_dir = args.log_dir or Path("exp/log") / args.out.name
+    driver.anonymize(anonymiser, {args.data: args.out}, driver.Launch(args.cmd, args.nj, log_dir, args.timeout))
 
 
 if __name__ == "__main__":
-    script.main(main)
+    script.main(main, tells=True)

@@ -7,11 +7,9 @@ Usage: steps/make_lm.py [options] <out.arpa> <text> ...
 The small model of the challenge is a pruned trigram (--order 3 --min-count 2), the large one keeps all n-grams.
 """
 
-from vpeval.asr.lm import estimate, write_arpa
+from vpeval.asr.lm import estimate_from, write_arpa
 from vpeval.asr.text import NORMALIZERS
 from vpeval.core import script
-from vpeval.core.errors import InputError
-from vpeval.core.tables import read_table
 
 
 def main() -> None:
@@ -26,12 +24,7 @@ def main() -> None:
     parser.add_argument("text", nargs="+")
     args = parser.parse_args()
 
-    normalize = NORMALIZERS[args.normalizer]
-    sentences = [normalize(words) for path in args.text for words in read_table(path, "text", empty=True).values()]
-    sentences = [words for words in sentences if words]
-    if not sentences:
-        raise InputError("has no words to estimate a language model from", args.text[0])
-    lm = estimate(sentences, args.order, args.min_count)
+    lm = estimate_from(args.text, args.order, args.min_count, args.normalizer)
     write_arpa(args.out, lm)
     print(f"{args.out}: {len(lm.logprob)} n-grams up to order {lm.order}, {len(lm.words)} words")
 

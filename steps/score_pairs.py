@@ -8,10 +8,9 @@ Usage: steps/score_pairs.py <embedding-dir> <embedding-dir> <scores>
 Lines are '<utt> <utt> <score>'; an utterance is not paired with itself, nor with its own anonymised version.
 """
 
-from vpeval.asv.scoring import unit
 from vpeval.core import script
 from vpeval.core.files import write_text
-from vpeval.embeddings.directory import read_embeddings
+from vpeval.embeddings.directory import read_embeddings, unit
 
 
 def main() -> None:

@@ -1,12 +1,23 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""The Python half of utils/check_hook.sh: run a hook on a few utterances and print a verdict on each promise."""
+"""Tell within about ten seconds whether a hook keeps the contract of docs/hooks.md.
 
+Usage: utils/check_hook.py [options] <hook>
+ e.g.: utils/check_hook.py local/anon/template/anonymize.py
+       utils/check_hook.py --options '--edition 2024' mcadams
+
+Runs the hook five times on a few utterances and says of each promise whether it is kept: all files, right format,
+durations, no silence, not its input, deterministic, independent of nj and order, one pseudo-speaker per speaker,
+another for enrolment and trial; and how long challenge data would take. Exit code 1 when a promise is broken.
+"""
+
+import subprocess
 import tempfile
 from pathlib import Path
 
-from vpeval.anon import conformance, driver
+from vpeval.anon import conformance, hooks
 from vpeval.core import script
 from vpeval.data.directory import DataDir
+from vpeval.data.layout import is_pipe
 
 ROOT = Path(__file__).resolve().parents[1]
 MARK = {"ok": "  ok  ", "warn": " warn ", "fail": " FAIL "}
@@ -15,27 +26,36 @@ MARK = {"ok": "  ok  ", "warn": " warn ", "fail": " FAIL "}
 def main() -> int:
     """Check the hook; exit code 1 when a promise is broken."""
     parser = script.Parser(__doc__)
-    parser.add_argument("--time-limit", type=script.positive, required=True)
-    parser.add_argument("--level", choices=("spk", "utt"), required=True)
-    parser.add_argument("--seed", type=script.natural, required=True)
-    parser.add_argument("--options", required=True)
-    parser.add_argument("--spk-count", type=script.positive, required=True)
-    parser.add_argument("--utts-per-spk", type=script.positive, required=True)
+    parser.add_argument("--options", default="", metavar="STRING", help="options for the hook, as one word")
+    parser.add_argument("--anon-level", choices=("spk", "utt"), default="spk", help="the level that you will use (spk)")
+    parser.add_argument(
+        "--time-limit", type=script.positive, default=60, help="seconds after which a call counts as hanging (60)"
+    )
+    parser.add_argument("--spk-count", type=script.positive, default=2, help="speakers (2)")
+    parser.add_argument("--utts-per-spk", type=script.positive, default=2, help="utterances of each, the shortest (2)")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="data directory to take them from (embedded corpus)")
+    parser.add_argument("--seed", type=script.natural, default=0, help="base seed (0)")
     parser.add_argument("hook")
-    parser.add_argument("data", type=Path)
     args = parser.parse_args()
 
-    hook = driver.find_hook(args.hook)
+    hook = hooks.find_hook(args.hook)
     failed = False
     with tempfile.TemporaryDirectory(prefix="check_hook.") as room:
-        sample = choose(args.data, args.spk_count, args.utts_per_spk)
-        subject = conformance.Subject(hook, args.options, args.level, args.seed, args.time_limit, Path(room))
+        data = args.data or embedded(Path(room) / "mini_dev")
+        sample = choose(data, args.spk_count, args.utts_per_spk)
+        subject = conformance.Subject(hook, args.options, args.anon_level, args.seed, args.time_limit, Path(room))
         print(f"{hook} on {len(sample.utts)} utterances of {len(sample.speakers)} speakers:")
         for verdict in conformance.check(subject, sample):
             print(f"[{MARK[verdict.state]}] {verdict.check}: {verdict.text}", flush=True)
             failed |= verdict.state == "fail"
     print("The hook breaks its contract; see docs/hooks.md." if failed else "The hook keeps its contract.")
     return 1 if failed else 0
+
+
+def embedded(out: Path) -> Path:
+    """The development set of the embedded corpus as a data directory."""
+    subprocess.run([ROOT / "egs/mini/corpus_to_data.py", ROOT / "egs/mini/corpus", "dev", out], check=True)
+    return out
 
 
 def choose(path: Path, speakers: int, each: int) -> DataDir:
@@ -52,9 +72,7 @@ def choose(path: Path, speakers: int, each: int) -> DataDir:
         for utt in sorted(data.spk2utt[spk], key=lambda u: (data.utt2dur[u], u))[:each]
     ]
     sample = data.subset(chosen)
-    wav = {
-        utt: entry if entry.rstrip().endswith("|") else str(Path(entry).resolve()) for utt, entry in sample.wav.items()
-    }
+    wav = {utt: entry if is_pipe(entry) else str(Path(entry).resolve()) for utt, entry in sample.wav.items()}
     return DataDir(sample.path, sample.utt2spk, sample.utt_tables, sample.spk_tables).with_table("wav.scp", wav)
 
 

@@ -1,4 +1,8 @@
 # Stages of a recipe: source this after the options are parsed; needs $stage and $stop_stage.
+#
+#   stage 6 verification "verification scores"     # a module of vpeval/stages; noted if it is asked for
+#   run_stages recipe seed                         # run what was noted, with these variables as options
+#
 # shellcheck shell=bash
 
 last_stage=12
@@ -14,26 +18,16 @@ if ((stage > stop_stage)); then
   exit 1
 fi
 
-# stage_is 3 "anonymise": whether stage 3 is to be run; announces it if so.
-stage_is() {
-  ((stage <= $1 && $1 <= stop_stage)) || return 1
-  echo "== stage $1: $2"
-}
-
-# not_built 7 "voice similarity": say in one line that a stage is not there yet.
-not_built() {
+_stages=()
+stage() {
   ((stage <= $1 && $1 <= stop_stage)) || return 0
-  echo "== stage $1: $2: not built yet, skipped"
+  _stages+=("$@")
 }
 
-# need 0 data/a data/b: stop, naming the stage that makes them, unless all are there.
-need() {
-  local maker=$1 path
-  shift
-  for path in "$@"; do
-    [ -e "$path" ] || {
-      echo "$0: $path is missing; stage $maker makes it: run $0 --stage $maker" >&2
-      exit 1
-    }
-  done
+run_stages() {
+  local name options=()
+  for name; do options+=("--${name//_/-}=${!name}"); done
+  . ./path.sh
+  export VPEVAL_RUN_PID=$$
+  exec local/run_stages.py "${options[@]}" "${_stages[@]}"
 }

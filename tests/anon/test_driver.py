@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vpeval.anon import driver, hook
+from vpeval.anon import driver, hook, hooks
 from vpeval.audio.io import RATE, read_audio, write_wave
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
@@ -61,13 +61,13 @@ def test_a_hook_is_found_as_a_file_a_folder_or_a_name(tmp_path: Path) -> None:
     script.parent.mkdir()
     script.write_text("#!/bin/sh\n")
     with pytest.raises(InputError, match=r"is not executable; run chmod \+x"):
-        driver.find_hook(str(script))
+        hooks.find_hook(str(script))
     script.chmod(0o755)
-    assert driver.find_hook(str(script)) == driver.find_hook(str(script.parent)) == script
-    assert driver.system_name(script) == "mine"
-    assert driver.system_name(driver.find_hook("mcadams")) == "mcadams"
+    assert hooks.find_hook(str(script)) == hooks.find_hook(str(script.parent)) == script
+    assert hooks.system_name(script) == "mine"
+    assert hooks.system_name(hooks.find_hook("mcadams")) == "mcadams"
     with pytest.raises(InputError, match=r"no such hook: give a script, or one of .*identity.*mcadams"):
-        driver.find_hook("nobody")
+        hooks.find_hook("nobody")
 
 
 def test_the_loop_writes_every_utterance_with_its_seed_at_the_level_of_the_whole_set(
@@ -75,7 +75,7 @@ def test_the_loop_writes_every_utterance_with_its_seed_at_the_level_of_the_whole
 ) -> None:
     data.with_table("utt2seed", {"a-1": "7", "a-2": "8", "b-1": "9"}).write(data.path)
     DataDir.load(data.path).subset(["a-2"]).write(tmp_path / "part")
-    monkeypatch.setenv(hook.WHOLE_SET, str(data.path))
+    monkeypatch.setenv(hooks.WHOLE_SET, str(data.path))
     seen = []
 
     def anonymize(wave: np.ndarray, rate: int, seed: int, utterance: str) -> np.ndarray:
@@ -86,7 +86,7 @@ def test_the_loop_writes_every_utterance_with_its_seed_at_the_level_of_the_whole
     assert seen == [(400, RATE, 8, "a-2")]
     np.testing.assert_allclose(read_audio(str(tmp_path / "out/a-2.wav")), -0.25)
     hook.run(anonymize, tmp_path / "part", tmp_path / "out", "speaker")
-    monkeypatch.delenv(hook.WHOLE_SET)
+    monkeypatch.delenv(hooks.WHOLE_SET)
     hook.run(anonymize, data.path, tmp_path / "out", "speaker")
     assert len({seed for _, _, seed, utt in seen[1:] if utt.startswith("a")}) == 1
 

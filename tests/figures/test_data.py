@@ -38,14 +38,14 @@ def test_values_of_speakers_come_with_their_series(results):
 
 def test_a_run_without_records_is_an_error(tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"empty: has no records\.jsonl"):
+    with pytest.raises(InputError, match=r"empty/results\.jsonl: no such table of results"):
         load_results([tmp_path / "empty"])
 
 
 @pytest.mark.parametrize("content", ["{", "[1]", b"\xff"])
 def test_a_broken_side_file_is_an_error(results, content):
     entry = results.of("srd_max")[0]
-    path = entry.directory / "records.ranks.json"
+    path = entry.file("ranks")
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=r"records.ranks.json: is not.* run the scorer again|Run the scorer again"):
         read_side_file(entry, "ranks")
@@ -53,7 +53,7 @@ def test_a_broken_side_file_is_an_error(results, content):
 
 def test_a_missing_side_file_is_an_error_and_an_unnamed_one_is_none(results):
     entry = results.of("srd_max")[0]
-    (entry.directory / "records.ranks.json").unlink()
+    entry.file("ranks").unlink()
     with pytest.raises(InputError, match="is missing"):
         read_side_file(entry, "ranks")
     assert read_side_file(entry, "curves") is None

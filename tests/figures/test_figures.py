@@ -22,7 +22,7 @@ LOG = '{"epoch": 1, "train_loss": 3, "seconds": 9}\n{"epoch": 2, "train_loss": 2
 def results(tmp_path_factory):
     root = tmp_path_factory.mktemp("toy")
     (root / "epochs.jsonl").write_text(LOG)
-    return load_results(make_runs(root), root / "data", [f"cosine={root}/epochs.jsonl"])
+    return load_results(make_runs(root), root / "data", {"cosine": root / "epochs.jsonl"})
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_rank_histograms_show_shares_of_inputs(figures):
 
 def test_a_rank_histogram_needs_the_file_with_the_ranks(results):
     without = [e for e in results.entries if not e.record.metric.startswith("srd")]
-    assert ranks.rank_histograms(Results(without, results.runs, results.data)) is None
+    assert ranks.rank_histograms(Results(without, results.tables, results.data)) is None
 
 
 def test_scatter_matches_metrics_of_the_same_set_and_attack(figures):
@@ -174,6 +174,6 @@ def test_an_infinite_gain_has_a_label_and_no_bar(results):
         replace(e, record=replace(e.record, value=-math.inf, lower=-math.inf)) if e.record.metric == "g_vd" else e
         for e in results.entries
     ]
-    figure = draw_one(find("similarity"), Results(entries, results.runs, results.data))
+    figure = draw_one(find("similarity"), Results(entries, results.tables, results.data))
     assert heights(figure.axes[0]) == []
     assert {text.get_text() for text in figure.axes[0].texts} == {"−∞"}

@@ -1,7 +1,7 @@
 import logging
 
 import pytest
-from toy_runs import make_runs, run_script
+from toy_runs import make_runs, run_script, write_table
 
 SCRIPT = "plot_figures.py"
 
@@ -11,6 +11,7 @@ def test_figures_are_written_and_those_without_data_left_out_with_a_notice(tmp_p
     for record in original.glob("*/records.jsonl"):
         if not record.parent.name.startswith(("srd", "ASR")):
             record.unlink()
+    write_table(original)
     stale = tmp_path / "figures/similarity.svg"
     stale.parent.mkdir()
     stale.write_text("of an older run")
@@ -26,8 +27,8 @@ def test_figures_are_written_and_those_without_data_left_out_with_a_notice(tmp_p
     [
         (("--formats", "svg,gif", "runs/original", "out"), "'gif' is none of svg, pdf, png"),
         (("--training-log", "x", "runs/original", "out"), "expected NAME=FILE"),
-        (("data", "out"), "data: has no records.jsonl"),
-        (("nowhere", "out"), "nowhere: has no records.jsonl"),
+        (("data", "out"), "data/results.jsonl: no such table of results"),
+        (("nowhere", "out"), "nowhere: no such table of results"),
     ],
 )
 def test_a_mistake_is_one_message_and_no_output(tmp_path, args, message):

@@ -16,7 +16,7 @@ from vpeval.core.files import write_text
 from vpeval.metrics.curves import det_curve, ece_curves
 from vpeval.metrics.scores import pool
 from vpeval.protocols.speaker_values import Scores, SpeakerValue
-from vpeval.results.records import Record, write_records
+from vpeval.results.records import Record, read_records, write_records
 
 ROOT = Path(__file__).parents[2]
 SPEAKERS = [f"s{k}" for k in range(6)]
@@ -48,9 +48,20 @@ def make_runs(root, system="toy"):
         write_similarity(runs[1] / f"VSM-{gender}", tags)
     for run, rate, name, condition in ((runs[0], 4.0, "original", "o"), (runs[1], 10.0, system, "a")):
         tags = {"recipe": "toy", "system": name, "set": "toy_test_asr", "condition": condition, "attacker": "asr"}
-        wer = Record("wer", rate, rate - 1, rate + 1, {"unit": "%"}, {"ref_words": 200})
+        wer = Record("wer", rate, rate - 1, rate + 1, counts={"ref_words": 200}, notes={"unit": "%"})
         write_records(run / "ASR-toy/records.jsonl", [wer.tagged(tags)])
+        write_table(run)
     return runs
+
+
+def write_table(run):
+    """Join the records of a run in its results.jsonl, which names side files by their folders."""
+    records = []
+    for path in sorted(run.glob("*/records.jsonl")):
+        for record in read_records(path):
+            files = {what: f"{path.parent.name}/{name}" for what, name in record.files.items()}
+            records.append(record.with_files(files) if files else record)
+    write_records(run / "results.jsonl", records)
 
 
 def trials():
@@ -71,7 +82,7 @@ def write_verification(directory, tags, rng):
     lists = {name: {axis: values.tolist() for axis, values in curve.items()} for name, curve in curves.items()}
     write_text(directory / "records.curves.json", json.dumps(lists))
     values = VALUES[tags["condition"]]
-    beside = {"curves": "records.curves.json"}
+    beside = {"files": {"curves": "records.curves.json", "scores": "scores"}}
     drawn = {"resamples": 100, "seed": 7}
     counts = {"targets": 24, "nontargets": 120, "speakers": 6}
     records = [
@@ -80,7 +91,7 @@ def write_verification(directory, tags, rng):
         interval(Record("cllr", values["min_cllr"] + 0.1, notes=drawn), 0.05),
         interval(Record("zebra_population", values["zebra_population"], notes={**drawn, **beside}), 0.01),
         interval(Record("zebra_individual", 1.5, notes={"tag": "B"}), 0.1),
-        interval(Record("dsys", values["dsys"]), 0.1),
+        interval(Record("dsys", values["dsys"], notes={"files": {"scores": "scores"}}), 0.1),
         interval(Record("dsys_null", 0.05), 0.01),
     ]
     write_records(directory / "records.jsonl", [replace(r, counts=counts).tagged(tags) for r in records])
@@ -112,7 +123,7 @@ def write_legal(run, tags):
 def write_srd(directory, tags):
     ranks = [12, 6, 3, 2, 1, 0]
     params = {"N": 6, "L": 1, "estimator": "empirical"}
-    notes = {"chance": 0.0, "floor": 0.2, "ranks": "records.ranks.json"}
+    notes = {"chance": 0.0, "floor": 0.2, "files": {"ranks": "records.ranks.json"}}
     records = [
         Record("srd_max", 1.58, 1.2, 1.9, params, notes=notes),
         Record("srd_idr", 0.5, 0.4, 0.6, params, notes={**notes, "chance": 1 / 6, "floor": 1 / 6}),
@@ -126,7 +137,7 @@ def write_similarity(directory, tags):
     content = {"speakers": SPEAKERS, "oo": matrix.tolist(), "oa": matrix.tolist(), "aa": matrix.tolist()}
     content["aa"][2][2] = None
     write_text(directory / "records.matrices.json", json.dumps(content))
-    notes = {"matrices": "records.matrices.json"}
+    notes = {"files": {"matrices": "records.matrices.json"}}
     records = [Record("g_vd", -1.5, -2.0, -1.0, notes=notes), Record("deid", 0.4, 0.3, 0.5, notes=notes)]
     write_records(directory / "records.jsonl", [record.tagged(tags) for record in records])
 

@@ -13,6 +13,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.data.directory import DataDir
 from vpeval.jobs import batch
+from vpeval.jobs.stamps import Fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,7 +55,7 @@ class Room:
         return DataDir(self.path / name, {utt: utt[:2] for utt in utts}, tables).write(self.path / name).path
 
     def target(self, name: str = "data", out: Path | None = None, **options: object) -> batch.Target:
-        return batch.target(self.path / name, out or self.out, [], **options)
+        return batch.target(self.path / name, out or self.out, [], [], **options)
 
     def task(self, finish=None) -> batch.Task:
         return batch.Task("test", (str(self.path / "worker"), str(self.path)), ".txt", finish or join)
@@ -101,7 +102,7 @@ def test_there_are_no_more_jobs_than_utterances(room: Room, nj: int, jobs: int) 
 def test_jobs_get_about_the_same_duration_and_not_the_same_number(room: Room) -> None:
     data = DataDir.load(room.path / "data")
     data = data.with_table("utt2dur", {utt: "8" if utt == "s0-1" else "2" for utt in data.utts})
-    target = batch.Target(data, room.out, "x")
+    target = batch.Target(lambda: data, room.out, Fingerprint({}, {}, {}))
     cut = batch._cut([(target, utt) for utt in data.utts], 2)
     assert [[utt for _, utt in job] for job in cut] == [["s0-1"], ["s1-1", "s2-1", "s3-1", "s4-1"]]
 
@@ -112,7 +113,7 @@ def test_what_is_up_to_date_is_skipped_with_one_line(room: Room, caplog: pytest.
     with caplog.at_level(logging.INFO):
         assert room.run() == []
     assert room.calls() == []
-    assert caplog.messages == [f"{room.out} is up to date, skipped"]
+    assert caplog.messages == ["test: 1 of 1 sets up to date, skipped"]
 
 
 def test_after_a_failure_only_what_is_missing_is_done_again(room: Room, caplog: pytest.LogCaptureFixture) -> None:
@@ -286,7 +287,7 @@ def test_a_path_may_contain_the_word_that_the_launcher_replaces(tmp_path: Path) 
 
 
 def test_a_launcher_that_is_missing_or_malformed_is_the_participants_mistake(room: Room) -> None:
-    with pytest.raises(InputError, match="--cmd it's: No closing quotation"):
+    with pytest.raises(InputError, match="launcher it's: No closing quotation"):
         batch.run(room.task(), [room.target()], "it's", 1, room.path / "log")
     with pytest.raises(FileNotFoundError):
         batch.run(room.task(), [room.target()], str(room.path / "nowhere"), 1, room.path / "log")
@@ -312,7 +313,7 @@ def test_a_second_process_waits_for_the_first_and_finds_the_work_done(room: Room
     assert second.stderr.readline() == f"{room.out} is being made by another process; waiting for it\n"
     (room.path / "go").touch()
     assert first.communicate()[0] == "made 1\n"
-    assert second.communicate() == ("made 0\n", f"{room.out} is up to date, skipped\n")
+    assert second.communicate() == ("made 0\n", "test: 1 of 1 sets up to date, skipped\n")
     assert len(room.calls()) == 5
 
 

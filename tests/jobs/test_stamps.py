@@ -4,7 +4,9 @@ from pathlib import Path
 import pytest
 
 from vpeval.core.errors import InputError
-from vpeval.jobs.stamps import STAMP, fingerprint, is_current, write_stamp
+from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
+
+PRINT = Fingerprint({"seed": "0"}, {"data/a": "x"}, {"vpeval/core/files.py": "y"})
 
 
 @pytest.fixture
@@ -31,35 +33,35 @@ def test_a_changed_option_changes_the_fingerprint(data: Path) -> None:
 
 
 def test_small_files_count_by_content_and_not_by_time(data: Path) -> None:
-    before = fingerprint([data], {})
+    before = fingerprint([data], {}).digest
     later(data / "utt2spk")
-    assert fingerprint([data], {}) == before
+    assert fingerprint([data], {}).digest == before
     (data / "utt2spk").write_text("a b\n")
-    assert fingerprint([data], {}) != before
+    assert fingerprint([data], {}).digest != before
 
 
 def test_a_new_and_a_renamed_file_change_the_fingerprint(data: Path) -> None:
-    before = fingerprint([data], {})
+    before = fingerprint([data], {}).digest
     (data / "text").write_text("a HELLO\n")
-    added = fingerprint([data], {})
+    added = fingerprint([data], {}).digest
     (data / "text").rename(data / "text2")
-    assert len({before, added, fingerprint([data], {})}) == 3
+    assert len({before, added, fingerprint([data], {}).digest}) == 3
 
 
 def test_audio_that_wav_scp_names_counts_by_size_and_time(data: Path, tmp_path: Path) -> None:
-    before = fingerprint([data], {})
+    before = fingerprint([data], {}).digest
     later(tmp_path / "a.wav")
-    touched = fingerprint([data], {})
+    touched = fingerprint([data], {}).digest
     (tmp_path / "a.wav").write_bytes(b"RIFFX")
-    assert len({before, touched, fingerprint([data], {})}) == 3
+    assert len({before, touched, fingerprint([data], {}).digest}) == 3
 
 
 def test_logs_splits_and_hidden_files_do_not_count(data: Path) -> None:
-    before = fingerprint([data], {})
+    before = fingerprint([data], {}).digest
     for name in ("log/x.log", "split4/1/utt2spk", ".stamp.json", ".lock", "__pycache__/x.pyc"):
         (data / name).parent.mkdir(parents=True, exist_ok=True)
         (data / name).write_text("x")
-    assert fingerprint([data], {}) == before
+    assert fingerprint([data], {}).digest == before
 
 
 def test_a_single_file_is_an_input_too(tmp_path: Path) -> None:
@@ -79,13 +81,13 @@ def out(tmp_path: Path) -> Path:
     folder = tmp_path / "out"
     folder.mkdir()
     (folder / "scores").write_text("a b 1\n")
-    write_stamp(folder / STAMP, "print", [folder])
+    write_stamp(folder / STAMP, PRINT, [folder])
     return folder
 
 
 def test_untouched_outputs_of_the_same_fingerprint_are_current(out: Path) -> None:
-    assert is_current(out / STAMP, "print", [out])
-    assert not is_current(out / STAMP, "another", [out])
+    assert is_current(out / STAMP, PRINT, [out])
+    assert not is_current(out / STAMP, Fingerprint({"seed": "1"}, {}, {}), [out])
 
 
 @pytest.mark.parametrize("change", ["touch", "edit", "delete", "add", "delete all", "delete stamp"])
@@ -102,21 +104,30 @@ def test_outputs_that_somebody_changed_are_not_current(out: Path, change: str) -
         out.rename(out.with_name("elsewhere"))
     else:
         (out / STAMP).unlink()
-    assert not is_current(out / STAMP, "print", [out])
+    assert not is_current(out / STAMP, PRINT, [out])
 
 
 def test_a_stamped_directory_may_be_renamed(out: Path) -> None:
     moved = out.rename(out.with_name("published"))
-    assert is_current(moved / STAMP, "print", [moved])
+    assert is_current(moved / STAMP, PRINT, [moved])
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[]", b'"x"'])
 def test_a_damaged_stamp_means_that_there_is_work_to_do(out: Path, content: bytes) -> None:
     (out / STAMP).write_bytes(content)
-    assert not is_current(out / STAMP, "print", [out])
+    assert not is_current(out / STAMP, PRINT, [out])
 
 
 def test_outputs_that_were_not_made_cannot_be_stamped(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="should have been made and is not there"):
-        write_stamp(tmp_path / STAMP, "print", [tmp_path / "scores"])
+        write_stamp(tmp_path / STAMP, PRINT, [tmp_path / "scores"])
     assert not (tmp_path / STAMP).exists()
+
+
+def test_a_step_that_has_to_be_done_says_why(out: Path) -> None:
+    assert why(out / STAMP, PRINT, [out]) == ""
+    assert why(out / "nothing", PRINT, [out]) == "not made yet"
+    changed = Fingerprint({"seed": "1"}, {"data/a": "x", "data/b": "z"}, {"vpeval/core/files.py": "z"})
+    assert why(out / STAMP, changed, [out]) == "changed: option seed, input data/b, module vpeval/core/files.py"
+    later(out / "scores")
+    assert why(out / STAMP, PRINT, [out]) == "its files were touched"

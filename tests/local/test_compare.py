@@ -26,8 +26,7 @@ def run(name, values):
         "".join(f"{s} {u}-1 {values[s == u] + i / 100}\n" for i, s in enumerate(SPEAKERS) for u in SPEAKERS)
     )
     tags = {"system": name, "set": "toy_test_trials_f", "gender": "f", "condition": "aa", "attacker": "ecapa"}
-    records = [Record("eer_kaldi", 0.25, 0.2, 0.3, **tags)]
-    write_records(directory / "records.jsonl", records)
+    records = [Record("eer_kaldi", 0.25, 0.2, 0.3, **tags).with_files({"scores": f"{directory.name}/scores"})]
     records.append(Record("wer", 5.0, system=name, set="toy_test_asr", condition="a"))
     write_records(directory.parent / "results.jsonl", records)
 
@@ -79,7 +78,10 @@ def test_without_scores_of_two_systems_there_are_no_differences(compare):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--versus", "b4", "out", "result_for_rank_b4"], "--versus b4: no scores; there are those of: none"),
+        (
+            ["--versus", "b4", "out", "result_for_rank_b4"],
+            "no scores of system 'b4' to compare with; there are those of: none",
+        ),
         (["out", "nowhere"], "nowhere: no such file"),
         (["out", "data/toy_test_trials_f/utt2spk"], "data/toy_test_trials_f/utt2spk:1: is neither a results file"),
     ],

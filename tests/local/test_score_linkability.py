@@ -33,7 +33,7 @@ def test_every_n_and_l_of_the_default_lists_that_fits_has_its_records(corpus):
         assert row["system"] == "toy"
         assert row["lower"] <= row["value"] <= row["upper"]
         assert row["notes"]["chance"] == (1 / row["params"]["N"] if row["metric"] == "linkability" else 0.5)
-        assert row["notes"]["per_speaker"] == "link.speakers.tsv"
+        assert row["notes"]["files"]["per_speaker"] == "link.speakers.tsv"
         assert row["counts"] == {"test_speakers": 18, "left_out": 0, "enroll_speakers": 25}
 
 

@@ -40,7 +40,7 @@ def score(tmp_path, monkeypatch, capsys):
 def test_records_follow_from_the_matrices_beside_them(score, mode):
     assert score("--mode", mode, "--bootstrap", "50", "--tag", "set=toy") == (0, "")
     records = read_records("out.jsonl")
-    stored = json.loads(Path(records[0].notes["matrices"]).read_text())
+    stored = json.loads(Path(records[0].notes["files"]["matrices"]).read_text())
     assert stored["speakers"] == ["a", "b", "c"]
     d_diag = {}
     for name in ("oo", "oa", "aa"):

@@ -74,7 +74,9 @@ def test_pooled_directories_are_split_into_disjoint_inputs_and_references(corpus
     assert not set(inputs.utts) & set(references.utts)
     assert set(pooled.utts) < {*inputs.utts, *references.utts}
     assert run(SCRIPT, "ref", "in", "srd.jsonl", cwd=corpus).returncode == 0
-    assert "--n-inputs 11" in failure("split_embeddings.py", "--n-inputs", "11", "input", "x", "y", cwd=corpus)
+    assert "more than 11 utterances" in failure(
+        "split_embeddings.py", "--n-inputs", "11", "input", "x", "y", cwd=corpus
+    )
     assert "earlier directory" in failure("split_embeddings.py", "input", "input", "x", "y", cwd=corpus)
 
 

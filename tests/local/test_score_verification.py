@@ -50,8 +50,8 @@ def test_records_and_curves_are_written(score):
     assert all(record.lower <= record.value <= record.upper for record in records if record.metric.startswith("eer"))
     assert by_name["zebra_individual"].notes["tag"] == "B"
 
-    curves = json.loads(Path("out", by_name["eer_threshold"].notes["curves"]).read_text())
-    assert by_name["zebra_population"].notes["curves"] == "eer.curves.json"
+    curves = json.loads(Path("out", by_name["eer_threshold"].notes["files"]["curves"]).read_text())
+    assert by_name["zebra_population"].notes["files"]["curves"] == "eer.curves.json"
     assert (curves["det"]["p_fa"][0], curves["det"]["p_miss"][-1]) == (1, 1)
     assert len(curves["ece"]["prior_log_odds"]) == len(curves["ece"]["minimum"]) == 141
 

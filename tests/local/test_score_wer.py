@@ -36,7 +36,7 @@ def test_speakers_give_an_interval_and_a_file_of_their_own(score, tmp_path):
     assert done.returncode == 0
     wer = read(tmp_path / "wer.jsonl")[0]
     assert (wer["lower"], wer["upper"]) == (25, 100)
-    assert wer["notes"]["per_speaker"] == "spk.jsonl"
+    assert wer["notes"]["files"]["per_speaker"] == "spk.jsonl"
     speakers = [(r["metric"], r["params"]["spk"], r["value"]) for r in read(tmp_path / "spk.jsonl")]
     assert speakers[:2] == [("wer", "a", 25), ("wer", "b", 100)]
 

@@ -47,7 +47,10 @@ def room(tmp_path, monkeypatch):
     scores.write_text("".join(f"{r.rpartition(' ')[0]}   {float(r.endswith(' target'))}\n" for r in rows))
     tags = {"system": "mine", "set": "toy_dev_trials_f", "gender": "f", "condition": "aa", "attacker": "ecapa"}
     metrics = ("eer_kaldi", "min_cllr", "cllr", "eer_rocch", "eer_threshold")
-    records = [Record(m, 0.0, notes={"seed": 3}, recipe="toy", **tags) for m in metrics]
+    records = [
+        Record(m, 0.0, notes={"seed": 3, "files": {"scores": f"{SCORES}/scores"}}, recipe="toy", **tags)
+        for m in metrics
+    ]
     counts = {"ins": 0, "del": 0, "sub": 1, "ref_words": 25}
     records.append(Record("wer", 4.0, counts=counts, system="mine", set="toy_dev_asr", condition="a"))
     write_records("runs/mine/results.jsonl", records)
@@ -235,7 +238,7 @@ def test_a_foreign_file_is_no_archive(room, content):
     ("spoil", "message"),
     [
         (lambda: shutil.rmtree("data/toy_dev_enrolls_mine"), "data/toy_dev_enrolls_mine"),
-        (lambda: shutil.rmtree(f"runs/mine/{SCORES}"), "runs/mine: has no ASV-*/scores; run stage 6 first"),
+        (lambda: shutil.rmtree(f"runs/mine/{SCORES}"), f"runs/mine/{SCORES}/scores: no such scores; run stage 6 again"),
         (
             lambda: Path("data/toy_dev_enrolls_mine/wav/a-1.wav").unlink(),
             "data/toy_dev_enrolls_mine/wav/a-1.wav: no such",

@@ -5,7 +5,7 @@ import pytest
 
 from vpeval.core.errors import InputError
 from vpeval.results import significance as compare
-from vpeval.results.records import Record, write_records
+from vpeval.results.records import Record, read_records, write_records
 
 RULES = compare.RULES["2024"]
 
@@ -93,12 +93,14 @@ def runs(tmp_path):
         scores = [rng.normal() + strength * t for _, _, t in pairs]
         (directory / "scores").write_text("".join(f"{s} {u} {v}\n" for (s, u, _), v in zip(pairs, scores, strict=True)))
         tags = {"system": name, "set": "toy_test_trials_f", "gender": "f", "condition": "oa", "attacker": "ecapa"}
-        write_records(directory / "records.jsonl", [Record("eer_kaldi", 0.5, **tags)])
+        scored = Record("eer_kaldi", 0.5, **tags).with_files({"scores": f"{directory.name}/scores"})
+        write_records(tmp_path / name / "results.jsonl", [scored])
     return tmp_path
 
 
 def test_paired_differences_come_with_interval_and_corrected_p_value(runs):
-    found = compare.differences({"good": runs / "good", "bad": runs / "bad"}, "bad", runs / "data", resamples=40)
+    systems = compare.scored_systems([runs / "good/results.jsonl", runs / "bad/results.jsonl"])
+    found = compare.differences(systems, "bad", runs / "data", resamples=40)
     assert [(r.metric, r.system, r.params["versus"]) for r in found] == [
         ("eer_kaldi_difference", "good", "bad"),
         ("min_cllr_difference", "good", "bad"),
@@ -115,7 +117,15 @@ def test_holms_correction_by_hand():
 
 
 def test_a_run_is_not_compared_with_itself_or_with_other_trials(runs):
-    assert compare.differences({"bad": runs / "bad"}, "bad", runs / "data") == []
+    systems = compare.scored_systems([runs / "bad/results.jsonl"])
+    assert compare.differences(systems, "bad", runs / "data") == []
+
+
+def test_only_scores_of_the_same_attacker_are_compared(runs):
+    good = read_records(runs / "good/results.jsonl")
+    write_records(runs / "good/results.jsonl", [record.tagged({"attacker": "another"}) for record in good])
+    systems = compare.scored_systems([runs / "good/results.jsonl", runs / "bad/results.jsonl"])
+    assert compare.differences(systems, "bad", runs / "data", resamples=40) == []
 
 
 def test_the_plot_needs_privacy_and_utility():

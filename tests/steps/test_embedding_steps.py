@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vpeval.embeddings.directory import read_embeddings, write_embeddings
+from vpeval.embeddings.directory import write_embeddings
 
 STEPS = Path(__file__).resolve().parents[2] / "steps"
 
@@ -49,23 +49,3 @@ def test_pairs_of_other_speakers_or_dimensions_are_refused(step) -> None:
     assert code == 1 and "wide/embedding.scp: vectors have dimension 3 but those of o have 2" in message
     assert step("score_pairs.py", "o", "nowhere", "scores")[0] == 1
     assert not Path("scores").exists()
-
-
-def test_embedding_directories_are_joined(step) -> None:
-    put("one", b1=[1, 2], a1=[3, 4])
-    put("two", a2=[5, 6])
-    assert step("pool_embeddings.py", "one", "two", "exp/all") == (0, "")
-    pooled = read_embeddings("exp/all")
-    assert (pooled.utts, pooled.speakers) == (("a1", "a2", "b1"), ("a", "b"))
-    assert pooled.vectors.tolist() == [[3, 4], [5, 6], [1, 2]]
-
-
-def test_an_utterance_cannot_be_joined_twice_and_nothing_else_is_overwritten(step) -> None:
-    put("one", a1=[1, 2])
-    code, message = step("pool_embeddings.py", "one", "one", "all")
-    assert code == 1 and "utterance 'a1' is also in an earlier directory; pool disjoint sets" in message
-    Path("all").mkdir()
-    Path("all/thesis.tex").write_text("x")
-    code, message = step("pool_embeddings.py", "one", "all")
-    assert code == 1 and "is not an embedding directory and would be lost; choose another place" in message
-    assert [path.name for path in Path("all").iterdir()] == ["thesis.tex"]

@@ -22,14 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.anon.check import check_output
-from vpeval.anon.driver import split_options
-from vpeval.anon.hook import WHOLE_SET
+from vpeval.anon.hooks import WHOLE_SET, split_options
 from vpeval.audio.io import RATE, read_audio
 from vpeval.core import seeds
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import name_some
-from vpeval.jobs.launch import die_with_parent
+from vpeval.jobs.processes import die_with_parent
 
 State = Literal["ok", "warn", "fail"]
 MOST_BYTES = 200 << 20

@@ -3,61 +3,31 @@
 from __future__ import annotations
 
 import json
-import os
-import shlex
+import logging
 import shutil
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
+from vpeval.anon import hooks
 from vpeval.anon.check import Finding, check_output, is_whole_wave
-from vpeval.audio.io import is_pipe
 from vpeval.core import seeds
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.data.directory import DataDir, write_files
-from vpeval.data.layout import name_some
+from vpeval.data.layout import is_pipe, name_some
 from vpeval.jobs import batch
 from vpeval.jobs.stamps import fingerprint
 
+log = logging.getLogger(__name__)
+TIMEOUT = 3600
+"""Seconds without a new file after which a hook is taken to hang."""
 PARTS = "out/wav"
+WHOLE = "set"
 _ROOT = Path(__file__).resolve().parents[2]
-_CODE_SUFFIXES = {".py", ".sh", ".pl", ".yaml", ".yml", ".conf", ".json"}
-
-
-def find_hook(name: str) -> Path:
-    """The executable behind ``--anonymizer``: a file, a folder with anonymize.*, or a name below local/anon/."""
-    for place in (Path(name), _ROOT / "local/anon" / name):
-        if place.is_dir():
-            candidates = sorted(place.glob("anonymize.*"))
-            if not candidates:
-                raise InputError("has no anonymize.py or anonymize.sh; name the hook itself", place)
-            # Beside the hook there may be its settings, anonymize.conf.
-            place = next((file for file in candidates if os.access(file, os.X_OK)), candidates[0])
-        if place.is_file():
-            if not os.access(place, os.X_OK):
-                raise InputError(f"is not executable; run chmod +x {place}", place)
-            return place
-    have = ", ".join(sorted(folder.name for folder in (_ROOT / "local/anon").iterdir() if folder.is_dir()))
-    raise InputError(f"no such hook: give a script, or one of {have} (--anonymizer {name})")
-
-
-def split_options(text: str) -> list[str]:
-    """The words of ``--anon-options``, quoted as in a shell."""
-    try:
-        return shlex.split(text)
-    except ValueError as error:
-        raise InputError(f"{text}: {error}; quote the options of the hook as in a shell") from None
-
-
-def system_name(hook: Path) -> str:
-    """What a hook's system is called: local/anon/mcadams/anonymize.py → mcadams, my/hook.sh → hook."""
-    name = hook.resolve().parent.name if hook.stem == "anonymize" else hook.stem
-    return "".join(c if c.isalnum() and c.isascii() else "_" for c in name).strip("_").lower() or "anon"
-
-
-def prepared_dir(hook: Path) -> Path:
-    """Where a hook keeps what it learns under --prepare."""
-    return _ROOT / "exp/anon" / system_name(hook)
+_WORKER = "steps/jobs/anonymize.py"
 
 
 def role_of(data: DataDir) -> str:
@@ -83,43 +53,86 @@ class Launch:
     timeout: int = 0
 
 
-def anonymize(
-    hook: Path, options: str, source: Path, out: Path, level: seeds.Level, seed: int, launch: Launch
-) -> list[Finding]:
-    """Run `hook` on a data directory and publish `out`; nothing is done (and [] returned) when it is up to date."""
-    data = DataDir.load(source)
-    made_from = fingerprint(
-        [source, *_code_of(hook)], {"options": options, "level": level, "seed": seed, "role": role_of(data), "out": out}
-    )
-    findings: list[Finding] = []
+@dataclass(frozen=True)
+class Anonymiser:
+    """A hook with its options, the level at which it draws pseudo-speakers, and the base seed."""
+
+    hook: Path
+    options: str
+    level: seeds.Level
+    seed: int
+
+
+def anonymize(anonymiser: Anonymiser, sets: Mapping[Path, Path], launch: Launch) -> dict[Path, list[Finding]]:
+    """Run a hook on data directories and publish what `sets` says: source → output.
+
+    Returns what was found in the utterances of every output that had work to do, and says so.
+    """
+    findings: dict[Path, list[Finding]] = {}
+    start = time.time()
 
     def publish(target: batch.Target, parts: Path) -> None:
-        _refuse_strangers(data, parts, out)
-        findings.extend(check_output(utt, data.wav[utt], parts / f"{utt}.wav") for utt in data.utts)
-        published = replace(data, path=target.new)
-        published = published.with_table("wav.scp", {utt: str(out / "wav" / f"{utt}.wav") for utt in data.utts})
-        published = published.with_table("utt2dur", {found.utt: f"{found.seconds:.3f}" for found in findings})
+        data = target.data
+        _refuse_strangers(data, parts, target.out)
+        source = DataDir.load(data.path)
+        found = [check_output(utt, source.wav[utt], parts / f"{utt}.wav") for utt in data.utts]
+        published = replace(source, path=target.new)
+        published = published.with_table("wav.scp", {utt: str(target.out / "wav" / f"{utt}.wav") for utt in data.utts})
+        published = published.with_table("utt2dur", {one.utt: f"{one.seconds:.3f}" for one in found})
         write_files(published, target.new)
-        write_text(target.new / "checks.json", json.dumps(_summary(findings), indent=1) + "\n")
+        write_text(target.new / "checks.json", json.dumps(_summary(found), indent=1) + "\n")
+        findings[target.out] = found
 
-    settings = (str(hook.resolve()), options, str(source), str(seed), level, str(launch.timeout))
     task = batch.Task(
         name="anonymize",
-        worker=(str(_ROOT / "steps/jobs/anonymize.py"), *settings),
+        worker=(
+            str(_ROOT / _WORKER),
+            *(str(anonymiser.hook.resolve()), anonymiser.options, str(hooks.prepared_dir(anonymiser.hook))),
+            str(launch.timeout),
+        ),
         suffix=".wav",
         parts=PARTS,
+        begin=lambda target: target.data.write(target.work / WHOLE),
         finish=publish,
         is_whole=lambda target, utt, part: is_whole_wave(part),
     )
-    target = batch.Target(seeded(source, seed, level), out, made_from)
+    targets = [_target(anonymiser, source, out) for source, out in sets.items()]
     try:
-        batch.run(task, [target], launch.cmd, launch.nj, launch.log_dir)
+        batch.run(task, targets, launch.cmd, launch.nj, launch.log_dir)
     except InputError:
         # A misspelt name explains a missing file better than its absence does.
-        if (target.work / PARTS).is_dir():
-            _refuse_strangers(data, target.work / PARTS, out)
+        for target in targets:
+            if (target.work / PARTS).is_dir():
+                _refuse_strangers(target.data, target.work / PARTS, target.out)
         raise
+    _tell(findings, start, launch.nj)
     return findings
+
+
+def _tell(findings: Mapping[Path, Sequence[Finding]], start: float, nj: int) -> None:
+    """A line on every set, on the speed of the hook, and on utterances that somebody should listen to."""
+    fresh = 0.0
+    for out, found in findings.items():
+        log.info("%s: %d utterances, %.0f s of speech", out, len(found), sum(one.seconds for one in found))
+        # After an interruption, only what was written in this call tells how fast the hook is.
+        made = (one for one in found if (out / "wav" / f"{one.utt}.wav").stat().st_mtime >= start)
+        fresh += sum(one.seconds for one in made)
+        for what, count in (
+            ("identical to their source", sum(one.identical for one in found)),
+            ("clipped", sum(one.clipped for one in found)),
+            ("more than 50 % longer or shorter than their source", sum(one.drifted for one in found)),
+        ):
+            if count:
+                log.warning("%s: WARNING: %d of %d utterances are %s", out, count, len(found), what)
+    if fresh:
+        log.info("real-time factor %.3f with %d jobs", (time.time() - start) / fresh, nj)
+
+
+def _target(anonymiser: Anonymiser, source: Path, out: Path) -> batch.Target:
+    hook, seed, level = anonymiser.hook, anonymiser.seed, anonymiser.level
+    options = {"options": anonymiser.options, "level": level, "seed": seed, "out": out}
+    made_from = fingerprint([source, *hooks.files_of(hook)], options, [_WORKER, *hooks.code_of(hook)])
+    return batch.Target(partial(seeded, source, seed, level), out, made_from)
 
 
 def _refuse_strangers(data: DataDir, parts: Path, out: Path) -> None:
@@ -134,19 +147,6 @@ def _refuse_strangers(data: DataDir, parts: Path, out: Path) -> None:
             "it must write <utt>.wav and nothing else",
             out,
         )
-
-
-def _code_of(hook: Path) -> list[Path]:
-    """The hook, the small source files beside it and what it prepared: an edited hook is a new anonymiser."""
-    beside = (path for path in hook.resolve().parent.iterdir() if path.is_file() and _is_code(path))
-    shipped = [_ROOT / "vpeval/anon"] if hook.resolve().is_relative_to(_ROOT / "local") else []
-    prepared = [path for path in [prepared_dir(hook)] if path.is_dir()]
-    return [*sorted(beside), *shipped, *prepared]
-
-
-def _is_code(path: Path) -> bool:
-    """By suffix; without one, a program is code, and anything else may be a log of the hook's."""
-    return path.suffix in _CODE_SUFFIXES or (not path.suffix and os.access(path, os.X_OK))
 
 
 def _summary(findings: list[Finding]) -> dict[str, object]:

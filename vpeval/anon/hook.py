@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from vpeval.anon.hooks import WHOLE_SET
 from vpeval.anon.strategies import STRATEGIES, Strategy, draw_seeds
 from vpeval.audio.io import RATE, read_audio, write_wave
 from vpeval.core import script
@@ -26,7 +27,6 @@ from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
 
 Anonymize = Callable[[np.ndarray, int, int, str], np.ndarray]
-WHOLE_SET = "VPEVAL_HOOK_SET"
 
 
 class Parser(script.Parser):

@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
+from vpeval.asr.text import NORMALIZERS
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
+from vpeval.core.tables import read_table
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
 _LN10 = math.log(10)
@@ -194,3 +196,14 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise InputError("no such language model; make it with steps/make_lm.py", path) from None
     except (UnicodeDecodeError, gzip.BadGzipFile, EOFError):
         raise InputError("is not a readable ARPA file", path) from None
+
+
+def estimate_from(texts: Iterable[str | PathLike[str]], order: int, min_count: int, rules: str = "vpc2020") -> NGram:
+    """Estimate a model from Kaldi text files, spelt by the `rules` of an edition."""
+    paths = list(texts)
+    normalize = NORMALIZERS[rules]
+    sentences = [normalize(words) for path in paths for words in read_table(path, "text", empty=True).values()]
+    sentences = [words for words in sentences if words]
+    if not sentences:
+        raise InputError("has no words to estimate a language model from", paths[0])
+    return estimate(sentences, order, min_count)

@@ -138,3 +138,30 @@ def tune(rescorer: Rescorer, refs: Mapping[str, str], normalize: Normalizer, gri
         [words for words, size in zip(ref_words, sizes, strict=True) for _ in range(size)], rescorer.words
     )
     return Tuning({weights: ErrorCounts.of(counts[rescorer.choose(weights)]) for weights in grid})
+
+
+GRID = tuple(Weights(lmwt, wip) for lmwt in range(7, 18) for wip in (0.0, 0.5, 1.0))
+"""The weights and penalties that the challenge tries."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The words that a language model chose, and how its weights were found."""
+
+    texts: dict[str, str]
+    tuning: Tuning
+
+
+def choose_texts(
+    nbest: NBest,
+    tuning_nbest: NBest,
+    lm: NGram,
+    tuning_refs: Mapping[str, str],
+    normalize: Normalizer,
+    grid: Sequence[Weights],
+) -> Chosen:
+    """Choose from `nbest` with the weights that do best on another set (the same one, as in the challenge)."""
+    tuned = Rescorer(tuning_nbest, lm, normalize)
+    tuning = tune(tuned, tuning_refs, normalize, grid)
+    scored = tuned if nbest == tuning_nbest else Rescorer(nbest, lm, normalize)
+    return Chosen(scored.texts(tuning.best), tuning)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import yaml
 
@@ -30,6 +31,8 @@ class Attacker:
     start: str
     profile: str
     trained_on: str
+    similarity: Literal["cosine", "euclidean"] = "cosine"
+    """How its vectors are compared where no back end does it: cosine, or euclidean for histograms."""
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -43,6 +46,11 @@ class Attacker:
     def instance(self, system: str) -> str:
         """What its model is called: one attacker has a model for every system that it was trained on."""
         return self.name if self.trained_on == ORIGINAL else f"{self.name}-{self.training_system(system)}"
+
+    @property
+    def scoring(self) -> str:
+        """What its scores are: cosines, or log-likelihood ratios of PLDA."""
+        return "plda" if self.mode == "backend" else "cosine"
 
     def embeddings(self, system: str) -> str:
         """Which embeddings it scores: a back end leaves those of its encoder as they are."""
@@ -59,6 +67,13 @@ class Attacker:
         if self.training_system(system) == system:
             return "semi-informed", "Informed"
         return _NONE, "Semi-Informed"
+
+
+def model_of(config: Path) -> str:
+    """The model in conf/models.yaml that an encoder or a recogniser loads; empty where it loads none of there."""
+    settings = yaml.safe_load(config.read_text(encoding="utf-8")) if config.is_file() else None
+    model = str(settings.get("model") or "") if isinstance(settings, dict) else ""
+    return "" if model == _NONE or "." in model or "/" in model else model
 
 
 def encoder_files(config: Path) -> list[Path]:
@@ -78,7 +93,10 @@ def read_attacker(path: Path) -> Attacker:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"is not yaml: {str(error).splitlines()[0]}", path) from None
     if isinstance(config, dict) and "encoder" in config:
-        return Attacker(path.stem, PRETRAINED, path.stem, "", ORIGINAL)
+        similarity = config.get("similarity", "cosine")
+        if similarity not in ("cosine", "euclidean"):
+            raise InputError(f"'similarity' must be cosine or euclidean, not '{similarity}'", path)
+        return Attacker(path.stem, PRETRAINED, path.stem, "", ORIGINAL, similarity)
     settings = read_config(path, mode=str, start=str, profile=str, trained_on=str)
     if settings["mode"] not in MODES:
         raise InputError(f"'mode' must be one of {', '.join(MODES)}, not '{settings['mode']}'", path)

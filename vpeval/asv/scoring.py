@@ -9,7 +9,7 @@ import numpy as np
 from vpeval.asv.backend import Backend
 from vpeval.asv.plda import Floats
 from vpeval.core.errors import InputError
-from vpeval.embeddings.directory import Embeddings
+from vpeval.embeddings.directory import Embeddings, unit
 
 
 def score_trials(
@@ -34,10 +34,3 @@ def score_trials(
 def cosines(enroll: Embeddings, trial: Embeddings) -> Floats:
     """Cosine of every speaker's mean enrolment vector with every trial vector."""
     return unit(enroll.means(np.arange(len(enroll.speakers)))) @ unit(trial.vectors).T
-
-
-def unit(vectors: np.ndarray) -> Floats:
-    """Vectors of length one, in double precision."""
-    wide = vectors.astype(np.float64)
-    result: Floats = wide / np.linalg.norm(wide, axis=1, keepdims=True)
-    return result

@@ -15,6 +15,7 @@ import soundfile as sf
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
+from vpeval.data.layout import is_pipe
 
 RATE = 16000
 _STREAMED = 0x7FFFF000  # sizes from here on are what programs write when they do not know the length yet
@@ -34,11 +35,6 @@ class AudioInfo:
     def duration(self) -> float:
         """Length in seconds."""
         return self.frames / self.rate
-
-
-def is_pipe(entry: str) -> bool:
-    """Whether a wav.scp entry is a command whose output is the audio (``flac -dcs x.flac |``)."""
-    return entry.rstrip().endswith("|")
 
 
 def probe(entry: str) -> AudioInfo:

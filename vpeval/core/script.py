@@ -78,10 +78,17 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def main(function: Callable[[], int | None]) -> NoReturn:
-    """Run a script's `function`: a participant's mistake is one message and exit code 1, never a traceback."""
+def main(function: Callable[[], int | None], tells: bool = False) -> NoReturn:
+    """Run a script's `function`: a participant's mistake is one message and exit code 1, never a traceback.
+
+    What the library logs goes to stderr; where the script `tells` by it what was done, only warnings do.
+    """
     program = Path(sys.argv[0]).name
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    told = logging.StreamHandler(sys.stdout if tells else sys.stderr)
+    told.addFilter(lambda record: record.levelno < logging.WARNING)
+    warned = logging.StreamHandler(sys.stderr)
+    warned.setLevel(logging.WARNING)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[told, warned])
     try:
         code = function() or 0
         sys.stdout.flush()

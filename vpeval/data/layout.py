@@ -91,3 +91,8 @@ def name_some(ids: Iterable[str], limit: int = 3) -> str:
     shown = ", ".join(islice(rest, limit))
     more = sum(1 for _ in rest)
     return f"{shown} and {more} more" if more else shown
+
+
+def is_pipe(entry: str) -> bool:
+    """Whether a wav.scp entry is a command whose output is the audio (``flac -dcs x.flac |``)."""
+    return entry.rstrip().endswith("|")

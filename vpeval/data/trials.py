@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
 from vpeval.core.tables import read_rows, read_table
 from vpeval.data.directory import trial_rows
 from vpeval.metrics.similarity import PairScores
@@ -81,6 +82,12 @@ def read_scores(path: StrPath, trials: Trials) -> NDArray[np.float64]:
         trial = " ".join(pairs[line])
         raise InputError(f"no trial '{trial}' in {trials.path}; remove the score or use its trials", path, line + 1)
     return scores[order]
+
+
+def write_scores(path: StrPath, trials: Trials, scores: NDArray[np.float64]) -> None:
+    """Write ``<spk> <utt> <score>`` lines; what is read back is what was written, to the last bit."""
+    rows = zip(trials.pairs, scores.tolist(), strict=True)
+    write_text(path, "".join(f"{spk} {utt} {score!r}\n" for (spk, utt), score in rows))
 
 
 def read_pair_scores(path: StrPath, first: str, second: str) -> tuple[list[Pair], NDArray[np.float64]]:

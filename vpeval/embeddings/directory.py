@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 
@@ -108,6 +109,18 @@ class Embeddings:
             raise InputError(f"the vectors of speaker '{speaker}' average to zero; extract them again", self.directory)
 
 
+@lru_cache(maxsize=8)
+def read_cached(directory: Path) -> Embeddings:
+    """Read a directory that a stage asks for again and again; the last ones are remembered."""
+    return read_embeddings(directory)
+
+
+@lru_cache(maxsize=4)
+def read_pooled(directories: tuple[Path, ...]) -> Embeddings:
+    """All utterances of several directories as one, read again only when others were asked for since."""
+    return pool([read_embeddings(directory) for directory in directories])
+
+
 def read_embeddings(directory: str | PathLike[str]) -> Embeddings:
     """Read an embedding directory; an utterance must have both a vector and a speaker."""
     folder = Path(directory)
@@ -187,3 +200,10 @@ def split(pooled: Embeddings, n_inputs: int, seed: int = 0) -> Split:
 def _line_of(utt2spk: Path, column: int, name: str) -> int | None:
     rows = read_rows(utt2spk, "utterance", "speaker")
     return next((line for line, fields in rows if fields[column] == name), None)
+
+
+def unit(vectors: Vectors) -> NDArray[np.float64]:
+    """Vectors of length one, in double precision."""
+    wide = vectors.astype(np.float64)
+    result: NDArray[np.float64] = wide / np.linalg.norm(wide, axis=1, keepdims=True)
+    return result

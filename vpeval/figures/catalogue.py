@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import matplotlib
 from matplotlib.figure import Figure
 
+from vpeval.core.errors import InputError
 from vpeval.figures import bars, curves, legal_curves, matrices, ranks, scatter, speakers, style, training
 from vpeval.figures.data import Results
 
@@ -156,3 +159,20 @@ def draw_one(plot: Plot, results: Results) -> Figure | None:
             figure.draw_without_rendering()
             figure.set_layout_engine("none")
     return figure
+
+
+def write_figures(results: Results, out: Path, formats: Sequence[str] = style.FORMATS) -> int:
+    """Draw what there are data for into directory `out`, and remove what is left there of other data."""
+    logging.getLogger("fontTools").setLevel(logging.WARNING)  # it reports on every glyph that it puts into a PDF
+    count = 0
+    for plot, figure in draw(results):
+        if figure is None:
+            logging.info("figure %s is left out; it needs %s", plot.name, plot.needs)
+            for kind in style.FORMATS:
+                (out / f"{plot.name}.{kind}").unlink(missing_ok=True)
+            continue
+        style.save(figure, out, plot.name, formats)
+        count += 1
+    if not count:
+        raise InputError("the records hold nothing to plot", results.tables[0])
+    return count

@@ -18,7 +18,7 @@ _DET_TICKS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
 
 def zebra_profiles(results: Results) -> Figure | None:
     """Empirical cross-entropy over the prior; titles are (population, individual, tag)."""
-    entries = [entry for entry in results.of("zebra_population") if entry.record.notes.get("curves")]
+    entries = [entry for entry in results.of("zebra_population") if entry.file("curves")]
     if not entries:
         return None
     individual = {(e.record.set, e.series): e.record for e in results.of("zebra_individual")}
@@ -86,7 +86,7 @@ def dsys_distributions(results: Results) -> Figure | None:
 
 def det_curves(results: Results) -> Figure | None:
     """Misses over false alarms of every set, on normal-deviate axes; the diagonal crosses at the EER."""
-    entries = [entry for entry in results.of("eer_threshold") if entry.record.notes.get("curves")]
+    entries = [entry for entry in results.of("eer_threshold") if entry.file("curves")]
     if not entries:
         return None
     from scipy.special import ndtri

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +31,7 @@ Series = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Entry:
-    """A record, the directory of the file that it was read from, and its attack model."""
+    """A record, the directory of the table that it was read from, and its attack model."""
 
     record: Record
     directory: Path
@@ -42,13 +42,18 @@ class Entry:
         """What a curve or a bar of this record stands for."""
         return self.record.system, self.model, self.record.attacker
 
+    def file(self, what: str) -> Path | None:
+        """A side file that the record names; None where it names none."""
+        name = self.record.files.get(what)
+        return self.directory / name if name else None
+
 
 @dataclass(frozen=True)
 class Results:
-    """All records of some runs; `data` holds the data directories, for trials and audio."""
+    """All records of some tables; `data` holds the data directories, for trials and audio."""
 
     entries: Sequence[Entry]
-    runs: Sequence[Path]
+    tables: Sequence[Path]
     data: Path
     training: dict[str, list[dict[str, float]]] = field(default_factory=dict)
 
@@ -99,32 +104,36 @@ class Results:
         return self.systems.index(system), model_rank(model), attacker
 
 
+def _find_tables(places: Sequence[Path]) -> list[Path]:
+    """The results.jsonl of run directories; a table may be named itself."""
+    tables = [place / "results.jsonl" if place.is_dir() else place for place in places]
+    for table in tables:
+        if not table.is_file():
+            raise InputError("no such table of results; run the stage that collects them", table)
+    return tables
+
+
 def load_results(
-    runs: Sequence[Path],
+    places: Sequence[Path],
     data: Path = Path("data"),
-    training: Sequence[str] = (),
+    training: Mapping[str, Path] | None = None,
     attackers: Path = ROOT / "conf/asv",
 ) -> Results:
-    """Read ``<run>/*/records.jsonl`` of every run, and training logs given as ``NAME=FILE``.
+    """Read the tables of run directories, each number once, and training logs by the names of their attackers.
 
     `attackers` holds the configurations of attackers, which say what they were trained on.
     """
+    tables = _find_tables(places)
     known = {path.stem: read_attacker(path) for path in attackers.glob("*.yaml")}
-    entries = []
-    for run in runs:
-        files = sorted(run.glob("*/records.jsonl"))
-        if not files:
-            raise InputError("has no records.jsonl in its folders; run the scoring stages first", run)
-        for file in files:
-            for record in read_records(file):
-                entries.append(Entry(record, file.parent, attack_model(record, known.get(record.attacker))))
-    logs = {}
-    for item in training:
-        name, equals, path = item.partition("=")
-        if not equals or not name:
-            raise InputError(f"--training-log {item}: expected NAME=FILE")
-        logs[name] = read_epochs(Path(path))
-    return Results(entries, list(runs), data, logs)
+    entries: dict[str, Entry] = {}
+    for table in tables:
+        for record in read_records(table):
+            model = attack_model(record, known.get(record.attacker))
+            entries.setdefault(record.identity, Entry(record, table.parent, model))
+    if not entries:
+        raise InputError("holds no records; run the scoring stages first", tables[0])
+    logs = {name: read_epochs(path) for name, path in (training or {}).items()}
+    return Results(list(entries.values()), tables, data, logs)
 
 
 def read_epochs(path: Path) -> list[dict[str, float]]:
@@ -141,16 +150,15 @@ def read_epochs(path: Path) -> list[dict[str, float]]:
     return epochs
 
 
-def read_side_file(entry: Entry, note: str) -> dict[str, Any] | None:
-    """The JSON file that a record names in its note `note`; None where it names none."""
-    name = entry.record.notes.get(note)
-    if not name:
+def read_side_file(entry: Entry, what: str) -> dict[str, Any] | None:
+    """The JSON file that a record names under `what`; None where it names none."""
+    path = entry.file(what)
+    if path is None:
         return None
-    path = entry.directory / name
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError("is missing, though records.jsonl names it; run the scorer again", path) from None
+        raise InputError("is missing, though the table names it; run the scorer again", path) from None
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise InputError("is not JSON; is the file cut short? Run the scorer again", path) from None
     if not isinstance(content, dict):
@@ -167,8 +175,8 @@ def speaker_values(entries: Iterable[Entry], metric: str) -> list[tuple[Entry, S
     """The values of single speakers behind the records of `metric`, each with an entry of its series."""
     files: dict[Path, Entry] = {}
     for entry in entries:
-        if entry.record.metric == metric and (name := entry.record.notes.get("per_speaker")):
-            files.setdefault(entry.directory / name, entry)
+        if entry.record.metric == metric and (path := entry.file("per_speaker")):
+            files.setdefault(path, entry)
     return [
         (entry, value) for path, entry in files.items() for value in read_speaker_values(path) if value.metric == metric
     ]
@@ -176,8 +184,8 @@ def speaker_values(entries: Iterable[Entry], metric: str) -> list[tuple[Entry, S
 
 def read_pooled_scores(entry: Entry, data: Path) -> PooledScores | None:
     """The scores behind a verification record, with the labels of its trials; None where either is gone."""
-    scores, trials = entry.directory / "scores", data / entry.record.set / "trials"
-    if not scores.is_file() or not trials.is_file():
+    scores, trials = entry.file("scores"), data / entry.record.set / "trials"
+    if scores is None or not scores.is_file() or not trials.is_file():
         return None
     labelled = read_trials(trials)
     values = read_scores(scores, labelled)

@@ -14,7 +14,7 @@ from vpeval.metrics.betabinomial import beta_binomial, fit_beta_binomial
 
 def rank_histograms(results: Results) -> Figure | None:
     """How often the true speaker has which rank, for the original data and every system; 1/N is no disclosure."""
-    entries = [entry for entry in results.of("srd_max", estimator="empirical") if entry.record.notes.get("ranks")]
+    entries = [entry for entry in results.of("srd_max", estimator="empirical") if entry.file("ranks")]
     if not entries:
         return None
     rates = {entry.series: entry.record.value for entry in results.of("srd_idr", estimator="empirical")}

@@ -9,29 +9,35 @@ together with its stamp. Killed at any moment, the same call goes on where it st
 from __future__ import annotations
 
 import logging
-import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked, replace_directory, write_text
 from vpeval.data.directory import DataDir
-from vpeval.jobs.stamps import STAMP, fingerprint, is_current, write_stamp
+from vpeval.jobs.command import launcher
+from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, write_stamp
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Target:
-    """One data directory and the directory that its results will go to."""
+    """One data directory, which is loaded when there is work to do, and the directory that its results will go to."""
 
-    data: DataDir
+    load: Callable[[], DataDir]
     out: Path
-    fingerprint: str
+    fingerprint: Fingerprint
+
+    @cached_property
+    def data(self) -> DataDir:
+        """The utterances."""
+        return self.load()
 
     @property
     def work(self) -> Path:
@@ -44,9 +50,13 @@ class Target:
         return self.work / "out"
 
 
-def target(source: Path, out: Path, inputs: Sequence[Path], **options: object) -> Target:
-    """The target for data directory `source`, whose results also depend on other `inputs` and on `options`."""
-    return Target(DataDir.load(source), out, fingerprint([source, *inputs], {**options, "out": out}))
+def target(source: Path, out: Path, inputs: Sequence[Path], code: Sequence[str], **options: object) -> Target:
+    """The target for data directory `source`, whose results also depend on `inputs`, on `options` and on `code`.
+
+    `code` are entry points, as `closure` takes them.
+    """
+    made_from = fingerprint([source, *inputs], {**options, "out": out}, code)
+    return Target(partial(DataDir.load, source), out, made_from)
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,7 @@ class Task:
 
     The worker is called as ``<worker …> <job> <work-dir> …``; see `job_parts` for its side. `parts` is the folder
     in the work directory for the files ``<utt><suffix>``; `is_whole` tells whether a file found there can be kept.
+    `begin` puts into the work directory what the workers need beside their splits.
     """
 
     name: str
@@ -62,6 +73,7 @@ class Task:
     suffix: str
     finish: Callable[[Target, Path], None]
     parts: str = "parts"
+    begin: Callable[[Target], object] = lambda target: None
     is_whole: Callable[[Target, str, Path], bool] = lambda target, utt, part: True
 
 
@@ -82,15 +94,16 @@ def run(task: Task, targets: Sequence[Target], cmd: str, nj: int, log_dir: Path)
         for target in sorted(targets, key=lambda target: str(target.out.resolve())):
             target.out.parent.mkdir(parents=True, exist_ok=True)
             locks.enter_context(locked(target.out.with_name(f".{target.out.name}.lock"), str(target.out)))
-        stale = []
+        stale = [t for t in targets if not is_current(t.out / STAMP, t.fingerprint, [t.out])]
         for target in targets:
-            if is_current(target.out / STAMP, target.fingerprint, [target.out]):
-                log.info("%s is up to date, skipped", target.out)
+            if target not in stale:
                 shutil.rmtree(target.work, ignore_errors=True)  # what a kill just after publishing left
-            else:
-                stale.append(target)
+        if len(stale) < len(targets):
+            log.info("%s: %d of %d sets up to date, skipped", task.name, len(targets) - len(stale), len(targets))
         missing = [(target, utt) for target in stale for utt in _missing(task, target)]
         if missing:
+            for target in stale:
+                task.begin(target)
             jobs = _cut(missing, min(nj, len(missing)))
             _write_jobs(jobs)
             _launch(task, stale, len(jobs), cmd, log_dir)
@@ -125,10 +138,10 @@ def _refuse_shared(targets: Sequence[Target]) -> None:
 def _missing(task: Task, target: Target) -> list[str]:
     """Utterances without a whole part; work that was begun for other inputs or options is thrown away."""
     begun = target.work / "fingerprint"
-    if not begun.is_file() or begun.read_text() != target.fingerprint:
+    if not begun.is_file() or begun.read_text() != target.fingerprint.digest:
         shutil.rmtree(target.work, ignore_errors=True)
         target.work.mkdir(parents=True)
-        write_text(begun, target.fingerprint)
+        write_text(begun, target.fingerprint.digest)
     parts = target.work / task.parts
     parts.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(target.work / "split", ignore_errors=True)
@@ -170,12 +183,8 @@ def _launch(task: Task, targets: Sequence[Target], count: int, cmd: str, log_dir
     job = "JOB"
     while any(job in word for word in (str(log_dir), task.name, *task.worker, *works)):
         job += "_"  # the launcher replaces this word wherever it stands, in the path of a clone as well
-    try:
-        launcher = shlex.split(cmd)
-    except ValueError as error:
-        raise InputError(f"--cmd {cmd}: {error}") from None
     logs = str(log_dir / f"{task.name}.{job}.log")
-    line = [*launcher, f"{job}=1:{count}", logs, *task.worker, job, *works]
+    line = [*launcher(cmd), f"{job}=1:{count}", logs, *task.worker, job, *works]
     code = subprocess.run(line, check=False).returncode
     if code != 0:
         raise InputError(

@@ -8,7 +8,6 @@ the command as they are, blanks and quotes included.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import shlex
@@ -23,6 +22,7 @@ from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.jobs import guard
+from vpeval.jobs.processes import die_with_parent
 
 _OPERATOR = re.compile(r"\|\|?|&&|;|\d*(>>?|<)(&\d)?")
 _PROGRESS = re.compile(rb"^progress: (\d+)/(\d+)$", re.MULTILINE)
@@ -203,13 +203,6 @@ class _Guard:
         assert self._process.stdin
         self._process.stdin.write(line.encode())
         self._process.stdin.flush()
-
-
-def die_with_parent() -> None:
-    """For ``preexec_fn``: have the kernel end this child when its parent dies, even by kill -9 (Linux only)."""
-    if sys.platform == "linux":
-        set_parent_death_signal = 1
-        ctypes.CDLL(None, use_errno=True).prctl(set_parent_death_signal, signal.SIGTERM)
 
 
 def _start(array: JobArray, job: int, slot: int) -> subprocess.Popen[bytes]:

@@ -24,10 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.asv.scoring import unit
 from vpeval.core.errors import InputError
 from vpeval.data.layout import name_some
-from vpeval.embeddings.directory import Embeddings
+from vpeval.embeddings.directory import Embeddings, read_embeddings, unit
 from vpeval.results.records import Record
 
 METRIC = "eer_kaldi"
@@ -116,6 +115,37 @@ class Similarity:
             return None
         original, anonymised = self.across
         return ((self.aa.same - anonymised) - (self.oo.same - original)) / self.oo.same
+
+
+def examine(
+    system: str,
+    embeddings: Path | None,
+    pairs: Sequence[tuple[str, str]],
+    records: Sequence[Record],
+    checks: Mapping[str, Path],
+) -> list[Finding]:
+    """All five checks. `pairs` are (enrolment set, trial set); `embeddings` holds original and anonymised versions of
+    the sets by one encoder (None: there is no such encoder), `checks` the checks.json of every anonymised set."""
+    findings = [*control(records), *ladder(records)]
+    similar: dict[str, Similarity] = {}
+    if embeddings is not None:
+        names = sorted({name for pair in pairs for name in pair})
+        sets = {
+            name: Versions(read_embeddings(embeddings / name), read_embeddings(embeddings / f"{name}_{system}"))
+            for name in names
+        }
+        partners = {name: [pair[1 - side] for pair in pairs for side in (0, 1) if pair[side] == name] for name in sets}
+        similar = {name: compare(each, [sets[other] for other in partners[name]]) for name, each in sets.items()}
+        encoder = embeddings.name
+        if any(finding.flagged and finding.numbers.get("attacker") == encoder for finding in findings):
+            findings += untold(encoder)
+        else:
+            enrolled = {pair[0] for pair in pairs}
+            findings += [enrolment(name, found) for name, found in similar.items() if name in enrolled]
+            findings += levels(similar)
+    passed = {name: read_identical(path) for name, path in checks.items()}
+    total = sum(count for _, count in passed.values())
+    return [*findings, pass_through({name: listed for name, (listed, _) in passed.items()}, similar, total)]
 
 
 def compare(versions: Versions, others: Sequence[Versions] = ()) -> Similarity:

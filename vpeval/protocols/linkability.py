@@ -11,7 +11,7 @@ from vpeval.metrics.linkability import linkability
 from vpeval.metrics.one_minus_eer import one_minus_eer
 from vpeval.metrics.ranks import Rivals, count_rivals
 from vpeval.protocols.curve import Curve, warn_of_shared_utts
-from vpeval.protocols.sizes import Sizes, conversations
+from vpeval.protocols.sizes import Sizes, conversations, parse_sizes
 from vpeval.protocols.speaker_values import Scores
 from vpeval.results.records import Record
 
@@ -62,3 +62,12 @@ def score_linkability(
             lower, upper = (eer.interval.lower, eer.interval.upper) if eer.interval else (None, None)
             scores.records.append(Record("one_minus_eer", eer.value, lower, upper, params, counts, known))
     return scores
+
+
+def of_recipe(
+    enroll: Embeddings, test: Embeddings, comparison: Comparison, sizes: str, utts: str, resamples: int, seed: int
+) -> Scores:
+    """Linkability over the sizes and numbers of utterances of a recipe, and with all utterances of a speaker."""
+    n_enroll = parse_sizes("legal_sizes", sizes, "20,100,all", least=2)
+    n_utts = parse_sizes("legal_utts", f"{utts},all" if utts else None, "1,3,30,all")
+    return score_linkability(enroll, test, comparison, n_enroll, n_utts, 0, resamples, seed)

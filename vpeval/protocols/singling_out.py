@@ -15,7 +15,7 @@ from vpeval.core.seeds import generator
 from vpeval.embeddings.directory import Embeddings
 from vpeval.metrics.singling_out import singling_out
 from vpeval.protocols.curve import Curve, warn_of_shared_utts
-from vpeval.protocols.sizes import Conversation, Sizes, conversations
+from vpeval.protocols.sizes import Conversation, Sizes, conversations, parse_sizes
 from vpeval.protocols.speaker_values import Scores
 
 _LONG = 1_000_000  # pairs of speakers from which on a draw takes long enough to be announced
@@ -25,12 +25,12 @@ MOST_FOLDS = 10
 
 @dataclass(frozen=True)
 class SinglingOutOptions:
-    """How enrolment speakers are made and how often test speakers are drawn."""
+    """How enrolment speakers are made and how often test speakers are drawn; the defaults are those of the paper."""
 
-    n_enroll: int
-    n_enroll_chosen: bool
-    enroll_utts: int
-    draws: int
+    n_enroll: int = 495
+    n_enroll_chosen: bool = False
+    enroll_utts: int = 30
+    draws: int = 5
 
 
 def score_singling_out(
@@ -107,3 +107,12 @@ def _singling_out_curve(
         },
         {"seed": seed, "folds": int(counts.max()), "paper_chance": math.exp(-1)},
     )
+
+
+def of_recipe(
+    enroll: Embeddings, test: Embeddings, comparison: Comparison, sizes: str, utts: str, resamples: int, seed: int
+) -> Scores:
+    """Singling out over the sizes and numbers of utterances of a recipe, with the paper's enrolment and draws."""
+    n_speakers = parse_sizes("legal_sizes", sizes, "20,100,all", least=2)
+    n_utts = parse_sizes("legal_utts", utts or None, "1,3,30", has_all=False)
+    return score_singling_out(enroll, test, comparison, n_speakers, n_utts, SinglingOutOptions(), resamples, seed)

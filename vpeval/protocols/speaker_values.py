@@ -49,13 +49,15 @@ class Scores:
         """Write the records to `out` and the values beside it; the records name that file."""
         beside = Path(out).with_name(f"{Path(out).stem}.speakers.tsv")
         write_speaker_values(beside, self.per_speaker)
-        names = {"per_speaker": beside.name}
+        files = {"per_speaker": beside.name}
         if self.ranks:
             histogram = Path(out).with_suffix(".ranks.json")
             write_text(histogram, json.dumps({"ranks": list(self.ranks)}) + "\n")
-            names["ranks"] = histogram.name
-        told = {**names, **(notes or {})}
-        write_records(out, [r.with_params(params or {}).with_notes(told).tagged(tags) for r in self.records])
+            files["ranks"] = histogram.name
+        told = [
+            r.with_params(params or {}).with_notes(notes or {}).with_files(files).tagged(tags) for r in self.records
+        ]
+        write_records(out, told)
 
 
 def write_speaker_values(path: str | PathLike[str], values: Iterable[SpeakerValue]) -> None:

@@ -7,10 +7,12 @@ units (Euclidean).
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 
 from vpeval.core.errors import InputError
-from vpeval.embeddings.directory import Embeddings
+from vpeval.embeddings.directory import Embeddings, group, split
 from vpeval.metrics.ranks import Similarity, count_rivals
 from vpeval.metrics.srd import Disclosure, Estimator, Ties, disclosure, floor, intervals, rank_histograms
 from vpeval.protocols.speaker_values import Scores, SpeakerValue
@@ -47,6 +49,27 @@ def score_srd(
         for speaker, value in zip(inputs.speakers, values.tolist(), strict=True)
     ]
     return Scores(records, per_speaker, histograms.sum(axis=0).tolist())
+
+
+def of_pool(pooled: Embeddings, n_inputs: int, similarity: Similarity, resamples: int, seed: int) -> Scores:
+    """Split the utterances of every speaker into inputs and references, and score them."""
+    references, inputs = split_pool(pooled, n_inputs, seed)
+    return score_srd(references, inputs, similarity, "mid", resamples, seed)
+
+
+def split_pool(pooled: Embeddings, n_inputs: int, seed: int) -> tuple[Embeddings, Embeddings]:
+    """References and inputs, disjoint in utterances; speakers with too few utterances for both are left out."""
+    halves = split(pooled, n_inputs, seed)
+    kept = len(pooled.speakers) - len(halves.left_out)
+    if kept < 2:
+        most = max(1, int(sorted(pooled.counts)[-2:][0]) - 1)
+        message = (
+            f"fewer than two speakers have more than {n_inputs} utterances, as many as inputs are asked for; try {most}"
+        )
+        raise InputError(message, pooled.directory)
+    logging.info("%d inputs of %d speakers; %d speakers left out", len(halves.inputs), kept, len(halves.left_out))
+    references, inputs = (group(pooled.directory, *pooled.rows(rows)) for rows in (halves.references, halves.inputs))
+    return references, inputs
 
 
 def _records(

@@ -59,7 +59,7 @@ def build(results: Results, context: Context) -> str:
         numbers=numbers(results),
         figures=_figures(context.figures),
         listen="".join(_samples(results, system) for system in systems),
-        attacker=_audit(read_audit(results.runs)),
+        attacker=_audit(read_audit([table.parent for table in results.tables])),
         legal="".join(_legal(results, system, len(systems) > 1) for system in systems),
         methods=_methods(results, context),
         footer=text(f"Made by vpeval {vpeval.__version__}. This file is complete: it loads nothing from anywhere."),
@@ -166,9 +166,9 @@ def _take(label: str, uri: str, utt: str, hypothesis: str | None) -> str:
 def _hypotheses(results: Results, system: str) -> dict[str, str]:
     """What the recogniser understood, by utterance."""
     heard: dict[str, str] = {}
-    for directory in dict.fromkeys(e.directory for e in results.of("wer") if e.record.system == system):
-        if (directory / "hyp").is_file():
-            heard |= read_table(directory / "hyp", "text", empty=True)
+    for path in dict.fromkeys(e.file("hyp") for e in results.of("wer") if e.record.system == system):
+        if path and path.is_file():
+            heard |= read_table(path, "text", empty=True)
     return heard
 
 

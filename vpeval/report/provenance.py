@@ -38,9 +38,8 @@ def versions() -> dict[str, str]:
 
 
 def file_hashes(results: Results) -> dict[str, str]:
-    """SHA-256 of every file of records, by its path."""
-    files = dict.fromkeys(entry.directory / "records.jsonl" for entry in results.entries)
-    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    """SHA-256 of every table of results, by its path."""
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in results.tables}
 
 
 def joint_hash(hashes: dict[str, str]) -> str:

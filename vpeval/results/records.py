@@ -2,7 +2,7 @@
 
 A record is a JSON object on a line of its own. Which number it is stands in the tags, ``metric`` and ``params``; the
 number itself in ``value`` with its interval ``lower``–``upper`` (null where none was computed). ``counts`` says what it
-rests on and ``notes`` what else is known about it: chance level, seed, kind of interval, names of side files. Two
+rests on and ``notes`` what else is known about it: chance level, seed, kind of interval, side files (``files``). Two
 records with the same tags, metric and parameters are about the same number, whatever their notes.
 """
 
@@ -60,6 +60,16 @@ class Record:
     def with_notes(self, more: Mapping[str, Any]) -> Record:
         """The same number with more notes."""
         return replace(self, notes={**self.notes, **more})
+
+    def with_files(self, more: Mapping[str, str]) -> Record:
+        """The same number with more side files, named by their paths relative to the table of the record."""
+        return self.with_notes({"files": {**self.files, **more}})
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Side files by what they hold: curves, matrices, scores …"""
+        files: Mapping[str, str] = self.notes.get("files", {})
+        return files
 
     @property
     def identity(self) -> str:

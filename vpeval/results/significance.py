@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 
 from vpeval.core.errors import InputError
@@ -18,9 +19,10 @@ from vpeval.data.trials import read_scores, read_trials, trial_speakers
 from vpeval.metrics.verification import ScoredTrials, paired_difference
 from vpeval.results.attacks import LAZY, SEMI, attack_model
 from vpeval.results.averages import averages
+from vpeval.results.load import Source, read
 from vpeval.results.measures import interval, measure, rank
 from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
-from vpeval.results.records import Record, read_records
+from vpeval.results.records import Record
 
 _OVERVIEW = ("eer_kaldi", "eer_threshold", "min_cllr", "dsys", "deid", "wer", "uar", "pitch_correlation", "g_vd")
 _DIFFERENCES = ("eer_kaldi_difference", "min_cllr_difference")
@@ -59,15 +61,18 @@ class Standing:
 
 @dataclass(frozen=True)
 class Scored:
-    """Scores of a run for one set of trials and one attack."""
+    """Scores for one set of trials by one attacker, and the record of their EER."""
 
-    directory: Path
+    scores: Path
     record: Record
 
     @property
     def trials(self) -> tuple[str, str, str]:
-        """What must agree for a comparison: set, condition and attack model."""
-        return self.record.set, self.record.condition, attack_model(self.record)
+        """What must agree for a comparison: set, condition and attacker."""
+        return self.record.set, self.record.condition, self.record.attacker
+
+
+Scores = Mapping[tuple[str, str, str], Scored]
 
 
 def means(records: Iterable[Record]) -> list[Record]:
@@ -140,21 +145,35 @@ def render_ranking(standings: Sequence[Standing], rules: Rules) -> str:
     return f"Ranking by the rules of VoicePrivacy {rules.edition}\n{_aligned(table)}{note}"
 
 
-def differences(
-    runs: Mapping[str, Path], versus: str, data: Path, resamples: int = 1000, seed: int = 0
-) -> list[Record]:
-    """Paired differences of every run from the run `versus`, where both scored the same trials under the same attack.
+def scored_systems(sources: Sequence[Source | str | PathLike[str]]) -> dict[str, Scores]:
+    """The scores that tables name, by system; a result file of a challenge names none."""
+    found: defaultdict[str, dict[tuple[str, str, str], Scored]] = defaultdict(dict)
+    for given in sources:
+        source = given if isinstance(given, Source) else Source(Path(given))
+        for record in read(source):
+            if record.metric != "eer_kaldi" or record.condition not in ("oa", "aa") or "scores" not in record.files:
+                continue
+            scored = Scored(source.path.parent / record.files["scores"], record)
+            if scored.scores.is_file():
+                found[record.system][scored.trials] = scored
+    return dict(found)
 
-    `runs` are run directories by system, `data` holds the data directories. A record has the two-sided p value of "no
-    difference", and that value after Holm's correction for the number of tests of its metric.
+
+def differences(
+    systems: Mapping[str, Scores], versus: str, data: Path, resamples: int = 1000, seed: int = 0
+) -> list[Record]:
+    """Paired differences of every system from `versus`, where both have scores of the same trials by one attacker.
+
+    `data` holds the data directories. A record has the two-sided p value of "no difference", and that value after
+    Holm's correction for the number of tests of its metric.
     """
-    reference = {scored.trials: scored for scored in _scored(runs[versus])}
+    reference = systems[versus]
     records = []
-    for system, directory in runs.items():
+    for system, scores in systems.items():
         if system == versus:
             continue
-        for scored in _scored(directory):
-            if other := reference.get(scored.trials):
+        for trials, scored in scores.items():
+            if other := reference.get(trials):
                 records += _difference(system, versus, scored, other, data, resamples, seed)
     return _holm(records)
 
@@ -216,30 +235,15 @@ def _placed(standings: Sequence[Standing], rules: Rules) -> list[Standing]:
     return sorted(placed, key=lambda s: (s.places.get(rules.utility[0], len(placed) + 1), s.system))
 
 
-def _scored(run: Path) -> list[Scored]:
-    """The scores of a run against anonymised trials; of several attackers of one kind the one with the lowest EER."""
-    found: dict[tuple[str, str, str], Scored] = {}
-    for directory in sorted(run.glob("ASV*-*")):
-        if not (directory / "scores").is_file() or not (directory / "records.jsonl").is_file():
-            continue
-        for record in read_records(directory / "records.jsonl"):
-            if record.metric == "eer_kaldi" and record.condition in ("oa", "aa"):
-                scored = Scored(directory, record)
-                other = found.get(scored.trials)
-                if other is None or record.value < other.record.value:
-                    found[scored.trials] = scored
-    return list(found.values())
-
-
 def _difference(
     system: str, versus: str, scored: Scored, other: Scored, data: Path, resamples: int, seed: int
 ) -> list[Record]:
     place = data / scored.record.set
     trials = read_trials(place / "trials")
     speakers = trial_speakers(trials, read_table(place / "utt2spk", "speaker"), place / "utt2spk")
-    scores = read_scores(scored.directory / "scores", trials)
+    scores = read_scores(scored.scores, trials)
     of_trials = ScoredTrials(scores, trials.is_target, speakers.enroll, speakers.trial)
-    theirs = read_scores(other.directory / "scores", trials)
+    theirs = read_scores(other.scores, trials)
     tags = {name: getattr(scored.record, name) for name in ("recipe", "set", "gender", "condition", "attacker")}
     return [
         record.with_params({"versus": versus}).tagged({**tags, "system": system})

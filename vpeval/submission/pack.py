@@ -98,13 +98,17 @@ def _sources(contents: Contents) -> dict[str, Callable[[], bytes]]:
     sources = {DESCRIPTION: _text(text)}
     for name, result in contents.results.items():
         sources[f"results/{name}"] = _text(result)
-    scores = sorted(contents.run.glob("ASV*-*/scores"))
+    own = [record for record in contents.records if record.system == contents.system]
+    scores = sorted({contents.run / record.files["scores"] for record in own if "scores" in record.files})
     if not scores:
-        raise InputError("has no ASV-*/scores; run stage 6 first", contents.run)
+        raise InputError("its results name no scores; run stages 6 and 11 first", contents.run)
     for path in scores:
+        if not path.is_file():
+            raise InputError("no such scores; run stage 6 again", path)
         sources[f"scores/{path.parent.name}/scores"] = _scores(path)
-    for path in sorted(contents.run.glob("ASR-*/hyp")):
-        sources[f"text/{path.parent.name}/text"] = path.read_bytes
+    for name in sorted({record.files["hyp"] for record in own if "hyp" in record.files}):
+        place = Path(name).parent.as_posix().replace("/", ".")
+        sources[f"text/{place}/text"] = (contents.run / name).read_bytes
     for original in contents.data:
         sources |= dict(_data(original, contents.system))
     for name in sources:

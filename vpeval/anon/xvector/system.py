@@ -34,12 +34,11 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import name_some
-from vpeval.jobs.launch import die_with_parent
+from vpeval.jobs.processes import die_with_parent
 from vpeval.jobs.stamps import STAMP, fingerprint, is_current, write_stamp
 
 AffinityName = Literal["cosine", "plda"]
 log = logging.getLogger(__name__)
-_HERE = Path(__file__).resolve().parent
 _POOL, _PLDA, _WEIGHTS = "pool.npz", "plda.npz", "synthesis.pt"
 _REPORT_SECONDS = 20
 _PLDA_PRIOR = plda.Prior(speakers=50, utts=200)  # a pool may have fewer speakers than the vectors have dimensions
@@ -112,12 +111,12 @@ def prepare(profile: Profile, train: Sequence[Path], pools: Sequence[Path], out:
     Interrupted, the next call goes on with the utterances whose features are missing.
     """
     sets = [DataDir.load(path) for path in (*train, *pools)]
-    code = [_HERE, _HERE.parent / "vocoder.py", profile.path, profile.encoder]
-    wanted = fingerprint([*(data.path for data in sets), *code], {"sets": [data.path for data in sets]})
+    inputs = [*(data.path for data in sets), profile.path, profile.encoder]
+    wanted = fingerprint(inputs, {"sets": [data.path for data in sets]}, [__name__])
     outputs = [out / _POOL, out / _PLDA, out / _WEIGHTS]
     if is_current(out / STAMP, wanted, outputs):
         return False
-    room = out / f".features-{wanted[:12]}"
+    room = out / f".features-{wanted.digest[:12]}"
     for stale in out.glob(".features-*"):
         if stale != room:
             shutil.rmtree(stale)

@@ -1,0 +1,95 @@
+#!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
+"""Run stages of an evaluation; run.sh calls this with the stages that were asked for.
+
+Usage: local/run_stages.py [options] <number> <stage> <title> [<number> <stage> <title> ...]
+ e.g.: local/run_stages.py --recipe mini --anonymizer mcadams 6 verification "verification: EER, Cllr, D_sys, ZEBRA"
+
+Options are those of run.sh. The plan is made once, before any work. Each stage (a module of vpeval/stages) runs in a
+process of its own, which is forked from this one: it starts in a moment, and its memory goes when it ends.
+"""
+
+import os
+import signal
+import sys
+from dataclasses import fields, replace
+from importlib import import_module
+from pathlib import Path
+from typing import NoReturn
+
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.jobs.processes import die_with_parent
+from vpeval.plan.plan import Plan, Settings, make_plan
+from vpeval.plan.recipe import EDITIONS, LEVELS
+
+PROGRAM = "run.sh"
+
+
+def main() -> int:
+    """Make the plan, then run one stage after the other."""
+    args = vars(parser().parse_args())
+    words = args.pop("stages")
+    stages = [tuple(words[i : i + 3]) for i in range(0, len(words), 3)]
+    plan = make(Settings(**args))
+    for number, name, title in stages:
+        print(f"== stage {number}: {title}", flush=True)
+        if code := in_child(name, plan):
+            return code
+    return 0
+
+
+def parser() -> script.Parser:
+    """The options of run.sh."""
+    found = script.Parser(__doc__)
+    found.prog = f"./{PROGRAM}"
+    kinds = {"nj": script.positive, "seed": script.natural}
+    choices = {"edition": ("", *EDITIONS), "anon_level": ("", *LEVELS), "train_level": ("", *LEVELS)}
+    for field in fields(Settings):
+        kind = script.boolean if isinstance(field.default, bool) else kinds.get(field.name, str)
+        option = f"--{field.name.replace('_', '-')}"
+        found.add_argument(option, type=kind, default=field.default, choices=choices.get(field.name))
+    found.add_argument("stages", nargs="+", metavar="number stage title")
+    return found
+
+
+def make(settings: Settings) -> Plan:
+    """The plan; where the encoder of its attackers cannot be had and that is allowed, with others."""
+    plan = make_plan(settings)
+    if not plan.corpus.is_dir():
+        raise InputError(f"no corpus in {plan.corpus}; give its folder with --corpus DIR")
+    if settings.allow_scratch:
+        from vpeval.stages.models import SCRATCH, can_be_had
+
+        if not can_be_had(plan):
+            warning = "attackers are trained from scratch instead; they are weaker, and privacy looks better than it is"
+            print(f"{PROGRAM}: {warning}", file=sys.stderr)
+            plan = make_plan(replace(settings, attackers=" ".join(SCRATCH)))
+    return plan
+
+
+def in_child(name: str, plan: Plan) -> int:
+    """Run a stage in a process of its own and return its exit code."""
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        run_and_leave(name, plan)
+    try:
+        _, status = os.waitpid(child, 0)
+    except KeyboardInterrupt:
+        _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0 and -code not in (signal.SIGINT, signal.SIGTERM):
+        print(f"{PROGRAM}: stage {name} was ended by signal {-code}; was there too little memory?", file=sys.stderr)
+    return code if code >= 0 else 128 - code
+
+
+def run_and_leave(name: str, plan: Plan) -> NoReturn:
+    """The child's side; it must not outlive the run, whatever happens to that."""
+    die_with_parent()
+    sys.argv[0] = PROGRAM
+    script.main(lambda: import_module(f"vpeval.stages.{name}").run(plan), tells=True)
+
+
+if __name__ == "__main__":
+    sys.argv[0] = str(Path(sys.argv[0]).with_name(PROGRAM))
+    script.main(main, tells=True)

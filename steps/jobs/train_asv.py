@@ -1,0 +1,88 @@
+#!/usr/bin/env -S bash -c '. "${0%/*}/../../path.sh" && exec python3 "$0" "$@"'
+"""Train the network of an attacker; the job of steps/train_asv.py.
+
+Usage: steps/jobs/train_asv.py [options] scratch|finetune <encoder-conf> <profile> <out-dir> <data-dir> ...
+ e.g.: torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=node1:29400 steps/jobs/train_asv.py \\
+         scratch conf/asv/ecapa_512.yaml conf/asv/train/vpc2024.yaml exp/libri/asv/ecapa_scratch-b5 data/train_b5
+
+Interrupted, the same call goes on with the next epoch.
+"""
+
+import argparse
+import os
+import shutil
+from pathlib import Path
+
+from vpeval.asv.train import Training
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.core.files import replace_directory, write_text
+from vpeval.jobs.stamps import STAMP, is_current, write_stamp
+
+
+def main() -> None:
+    """Train unless the attacker is up to date."""
+    parser = script.Parser(__doc__)
+    parser.add_argument("--seed", type=script.natural, default=0)
+    parser.add_argument("--num-threads", type=script.positive, default=1)
+    parser.add_argument("mode", choices=("scratch", "finetune"))
+    parser.add_argument("conf", metavar="encoder-conf", type=Path)
+    parser.add_argument("profile", type=Path)
+    parser.add_argument("out", metavar="out-dir", type=Path)
+    parser.add_argument("data", metavar="data-dir", type=Path, nargs="+")
+    args = parser.parse_args()
+
+    training = Training(args.mode, args.conf, args.profile, tuple(args.data), args.out, args.seed)
+    made_from = training.made_from(int(os.environ.get("WORLD_SIZE", "1")))
+    if is_current(args.out / STAMP, made_from, [args.out]):
+        if is_first_process():
+            print(f"{args.out} is up to date, skipped")
+        return
+    work = args.out.with_name(f".{args.out.name}.work")
+    train_encoder(args, work, made_from.digest)
+    if is_first_process():
+        write_stamp(work / "out" / STAMP, made_from, [work / "out"])
+        replace_directory(work / "out", args.out)
+        shutil.rmtree(work)
+
+
+def train_encoder(args: argparse.Namespace, work: Path, made_from: str) -> None:
+    """Train a network; importing torch takes seconds, and a skipped training should not."""
+    import torch
+
+    from vpeval.asv import training
+    from vpeval.asv.encoders import has_weights, make_encoder
+    from vpeval.core import compute
+
+    if args.mode == "finetune" and not has_weights(args.conf):
+        raise InputError("has no weights to start from; train from scratch, or start from another encoder", args.conf)
+    training.start_processes()
+    compute.set_up(args.num_threads)
+    if is_first_process() and not is_begun(work, made_from):
+        shutil.rmtree(work, ignore_errors=True)
+        write_text(work / "fingerprint", made_from)
+    training.wait_for_all()
+    torch.manual_seed(args.seed)
+    encoder = make_encoder(args.conf)
+    corpus, profile = training.read_corpus(args.data), training.Profile.read(args.profile)
+    training.train(encoder, profile, corpus, args.seed, work, warm=args.mode == "finetune")
+    if is_first_process():
+        encoder.save(args.conf, work / "out")
+        shutil.copy(work / "epochs.jsonl", work / "out/epochs.jsonl")
+        training.plot_epochs(training.read_epochs(work / "epochs.jsonl"), work / "out/epochs.png")
+        print(f"{args.out}: {args.mode} on {len(corpus.wavs)} utterances of {len(corpus.speakers)} speakers")
+
+
+def is_begun(work: Path, made_from: str) -> bool:
+    """Whether checkpoints in `work` belong to this training."""
+    begun = work / "fingerprint"
+    return begun.is_file() and begun.read_text() == made_from
+
+
+def is_first_process() -> bool:
+    """Of those that torchrun started."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+if __name__ == "__main__":
+    script.main(main)

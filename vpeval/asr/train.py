@@ -1,0 +1,36 @@
+"""Train a recogniser on data directories, by a job."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from vpeval.core.errors import InputError
+from vpeval.jobs.command import FREE_MEMORY_SELDOM, run_command
+from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current
+
+log = logging.getLogger(__name__)
+_ROOT = Path(__file__).resolve().parents[2]
+JOB = "steps/jobs/train_asr.py"
+
+
+def made_from_what(conf: Path, data: Sequence[Path], seed: int) -> Fingerprint:
+    """What a recogniser is made from."""
+    return fingerprint([conf, *data], {"seed": seed}, [JOB])
+
+
+def train_recogniser(conf: Path, out: Path, data: Sequence[Path], cmd: str, seed: int, threads: int = 1) -> None:
+    """Make `out`, with the recogniser and its decode.yaml, unless it is up to date."""
+    if not conf.is_file():
+        raise InputError(f"no such configuration; see those in {conf.parent}", conf)
+    for directory in data:
+        for name in ("wav.scp", "text", "utt2dur"):
+            if not (directory / name).is_file():
+                raise InputError("no such file; training needs it", directory / name)
+    if is_current(out / STAMP, made_from_what(conf, data, seed), [out]):
+        log.info("%s is up to date, skipped", out)
+        return
+    command = [str(_ROOT / JOB), "--seed", str(seed), "--num-threads", str(threads), *map(str, (conf, out, *data))]
+    run_command(cmd, out.parent / "log" / f"train_{out.name}.log", command, threads, FREE_MEMORY_SELDOM)
+    log.info("%s: recogniser is there", out)

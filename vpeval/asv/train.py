@@ -1,0 +1,109 @@
+"""Train an attacker: a network by a job, a back end in this process."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vpeval.asv.attackers import MODES, encoder_files
+from vpeval.core.config import read_config
+from vpeval.core.errors import InputError
+from vpeval.core.files import replace_directory, write_text
+from vpeval.embeddings.extract import extract_embeddings
+from vpeval.jobs.command import FREE_MEMORY_SELDOM, run_command
+from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, write_stamp
+
+log = logging.getLogger(__name__)
+_ROOT = Path(__file__).resolve().parents[2]
+JOB = "steps/jobs/train_asv.py"
+
+
+@dataclass(frozen=True)
+class Training:
+    """What to train on what: encoder, profile and data directories; `mode` is scratch, finetune or backend."""
+
+    mode: str
+    encoder: Path
+    profile: Path
+    data: tuple[Path, ...]
+    out: Path
+    seed: int
+
+    def made_from(self, processes: int) -> Fingerprint:
+        """The fingerprint of a network; that of a back end counts the embeddings instead of the data."""
+        options = {"seed": self.seed, "mode": self.mode, "processes": processes}
+        return fingerprint([*encoder_files(self.encoder), self.profile, *self.data], options, [JOB])
+
+
+@dataclass(frozen=True)
+class Machine:
+    """How it is run: launcher, jobs of an extraction, threads of a process, processes that train together."""
+
+    cmd: str = "utils/run.py"
+    nj: int = 2
+    threads: int = 1
+    processes: int = 1
+
+
+def train_attacker(training: Training, embeddings: Path, machine: Machine) -> None:
+    """Make ``training.out`` unless it is up to date; a back end extracts into `embeddings` what it is estimated on."""
+    if training.mode not in MODES:
+        raise InputError(f"training mode '{training.mode}': expected {', '.join(MODES)}")
+    for path in (training.encoder, training.profile):
+        if not path.is_file():
+            there = ", ".join(sorted(file.stem for file in path.parent.glob("*.yaml")))
+            raise InputError(f"no such configuration; there are {there}", path)
+    for directory in training.data:
+        for name in ("wav.scp", "utt2spk"):
+            if not (directory / name).is_file():
+                raise InputError("no such file; training needs it", directory / name)
+    if training.mode == "backend":
+        extract_embeddings(training.encoder, embeddings, training.data, machine.cmd, machine.nj)
+        _train_backend(training, [embeddings / directory.name for directory in training.data])
+    elif is_current(training.out / STAMP, training.made_from(machine.processes), [training.out]):
+        log.info("%s is up to date, skipped", training.out)
+    else:
+        _train_network(training, machine)
+
+
+def _train_network(training: Training, machine: Machine) -> None:
+    places = (training.encoder, training.profile, training.out, *training.data)
+    command = [str(_ROOT / JOB), "--num-threads", str(machine.threads), "--seed", str(training.seed), training.mode]
+    if machine.processes > 1:
+        command = ["torchrun", "--standalone", f"--nproc_per_node={machine.processes}", *command]
+    job_log = training.out.parent / "log" / f"train_{training.out.name}.log"
+    run_command(machine.cmd, job_log, [*command, *map(str, places)], machine.threads, FREE_MEMORY_SELDOM)
+    log.info("%s: attacker is there (%s on %s)", training.out, training.mode, " ".join(map(str, training.data)))
+
+
+def _train_backend(training: Training, vectors: Sequence[Path]) -> None:
+    """Estimate LDA and PLDA on embeddings."""
+    inputs = [*encoder_files(training.encoder), training.profile, *vectors]
+    made_from = fingerprint(inputs, {"seed": training.seed, "mode": training.mode}, ["vpeval.asv.backend", __name__])
+    if is_current(training.out / STAMP, made_from, [training.out]):
+        log.info("%s is up to date, skipped", training.out)
+        return
+    from vpeval.asv import backend
+    from vpeval.asv.plda import Prior
+    from vpeval.embeddings.directory import pool, read_embeddings
+
+    profile = read_config(training.profile, lda=int, iterations=int, prior_speakers=float, prior_utts=float)
+    prior = Prior(profile["prior_speakers"], profile["prior_utts"])
+    train = pool([read_embeddings(directory) for directory in vectors])
+    estimated = backend.estimate(train, backend.Settings(profile["lda"], profile["iterations"], prior))
+    if profile["lda"] > estimated.dimension:
+        log.warning(
+            f"{training.out}: LDA to {estimated.dimension} instead of {profile['lda']} dimensions: there are "
+            f"{len(train.speakers)} training speakers and {train.vectors.shape[1]}-dimensional vectors"
+        )
+    work = training.out.with_name(f".{training.out.name}.work")
+    shutil.rmtree(work, ignore_errors=True)
+    backend.save(work / "out/backend.npz", estimated.backend)
+    write_text(work / "out/objective", "".join(f"{value:.6f}\n" for value in estimated.objective))
+    write_stamp(work / "out" / STAMP, made_from, [work / "out"])
+    replace_directory(work / "out", training.out)
+    shutil.rmtree(work)
+    log.info("%s: back end of %d utterances, %d speakers", training.out, len(train.utts), len(train.speakers))

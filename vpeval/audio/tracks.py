@@ -1,0 +1,61 @@
+"""F0 tracks of many utterances: computed in parallel, and kept in one file where they are needed again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+
+from vpeval.audio.f0 import Track, track_f0
+from vpeval.audio.io import RATE, read_audio
+from vpeval.core.errors import InputError
+from vpeval.core.files import atomic_path
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """The F0 of an utterance every 10 ms, 0 where unvoiced, and its length in seconds."""
+
+    f0: Track
+    seconds: float
+
+
+def track_all(entries: Mapping[str, str], nj: int = 1) -> dict[str, Tracked]:
+    """Track the utterances of a wav.scp, in `nj` processes."""
+    if nj == 1:
+        return dict(zip(entries, map(_track, entries.values()), strict=True))
+    with ProcessPoolExecutor(nj) as pool:
+        return dict(zip(entries, pool.map(_track, entries.values(), chunksize=8), strict=True))
+
+
+def write_tracks(path: str | PathLike[str], tracks: Mapping[str, Tracked]) -> None:
+    """Write the tracks as npz, atomically."""
+    with atomic_path(path) as temporary, open(temporary, "wb") as file:
+        np.savez(
+            file,
+            utts=np.array(list(tracks), dtype=str),
+            lengths=np.array([len(one.f0) for one in tracks.values()]),
+            seconds=np.array([one.seconds for one in tracks.values()]),
+            f0=np.concatenate([np.zeros(0), *(one.f0 for one in tracks.values())]),
+        )
+
+
+def read_tracks(path: str | PathLike[str]) -> dict[str, Tracked]:
+    """Read what `write_tracks` wrote."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            utts, seconds = stored["utts"].tolist(), stored["seconds"].tolist()
+            parts = np.split(stored["f0"], np.cumsum(stored["lengths"])[:-1])
+    except FileNotFoundError:
+        raise InputError("no such file; run the stage that makes it", path) from None
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        raise InputError(f"holds no F0 tracks ({error}); remove it and run the stage that makes it", path) from None
+    return {utt: Tracked(f0, length) for utt, f0, length in zip(utts, parts, seconds, strict=True)}
+
+
+def _track(entry: str) -> Tracked:
+    wave = read_audio(entry)
+    return Tracked(track_f0(wave), len(wave) / RATE)

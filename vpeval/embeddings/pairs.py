@@ -1,0 +1,24 @@
+"""Scores of all pairs of utterances of a set, original and anonymised, in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vpeval.core.errors import InputError
+from vpeval.data.trials import UtterancePairs
+from vpeval.embeddings.directory import Embeddings, unit
+from vpeval.metrics.similarity import CONDITIONS, PairScores
+
+
+def all_pairs(original: Embeddings, anonymised: Embeddings) -> UtterancePairs:
+    """Cosines of all pairs of utterances; none is paired with itself, nor with its own anonymised version."""
+    if original.utts != anonymised.utts or original.speakers != anonymised.speakers:
+        message = f"does not hold the utterances of {original.directory}; extract both again"
+        raise InputError(message, anonymised.directory)
+    vectors = {"o": unit(original.vectors), "a": unit(anonymised.vectors)}
+    first, second = np.nonzero(~np.eye(len(original.utts), dtype=bool))
+    pairs = {
+        condition: PairScores(first, second, (vectors[condition[0]] @ vectors[condition[1]].T)[first, second])
+        for condition in CONDITIONS
+    }
+    return UtterancePairs(list(original.speakers), original.owners, pairs)

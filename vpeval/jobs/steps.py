@@ -1,0 +1,78 @@
+"""A step: one result of a stage, with everything that it is made from, so that it is made only when it has to be."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from vpeval.core.errors import InputError
+from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What `out`, a directory, is made from; `files` are those of its files that must be there.
+
+    `code` are entry points whose import closure counts, `stage` is the number that a person has to run for it.
+    """
+
+    stage: int
+    out: Path
+    files: tuple[str, ...]
+    inputs: tuple[Path, ...]
+    options: Mapping[str, object]
+    code: tuple[str, ...]
+    stamp: str = STAMP
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """What it would be made from now."""
+        return fingerprint(self.inputs, self.options, self.code)
+
+    @property
+    def outputs(self) -> list[Path]:
+        """The files that tell whether somebody touched it."""
+        return [self.out / name for name in self.files]
+
+    def is_current(self) -> bool:
+        """Whether there is nothing to do."""
+        return is_current(self.out / self.stamp, self.fingerprint, self.outputs)
+
+    def exists(self) -> bool:
+        """Whether it was made at some time, whatever from."""
+        return all(path.exists() for path in self.outputs)
+
+    def require(self) -> None:
+        """Refuse a result that is missing or that was made from something else than it would be made from now."""
+        if not self.exists():
+            raise InputError(f"is missing; run stage {self.stage}", self.out)
+        if reason := why(self.out / self.stamp, self.fingerprint, self.outputs):
+            raise InputError(f"belongs to another run ({reason}); run stage {self.stage} again", self.out)
+
+    @contextmanager
+    def making(self) -> Iterator[Path]:
+        """Make it: the directory is there inside, and stamped when all went well."""
+        made_from = self.fingerprint
+        (self.out / self.stamp).unlink(missing_ok=True)
+        self.out.mkdir(parents=True, exist_ok=True)
+        yield self.out
+        write_stamp(self.out / self.stamp, made_from, self.outputs)
+
+
+def bring_up_to_date(steps: Iterable[tuple[Step, Callable[[Path], str]]], what: str) -> None:
+    """Make those steps that are not current, each with a line of what came out; the others share one line."""
+    skipped = 0
+    for step, make in steps:
+        if step.is_current():
+            skipped += 1
+            continue
+        with step.making() as out:
+            said = make(out)
+        log.info("%s: %s", out, said)
+    if skipped:
+        log.info("%d %s up to date, skipped", skipped, what)

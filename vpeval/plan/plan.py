@@ -1,0 +1,251 @@
+"""The plan of an evaluation: which attacker, in which condition, on which pair of sets, and where the results go.
+
+A plan is made once, from the options of a run, the recipe and the configurations of its attackers; stages, results,
+audit and report read it. Making one reads small files and computes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from vpeval.anon import hooks
+from vpeval.asv.attackers import PRETRAINED, Attacker, model_of, read_attacker
+from vpeval.core.errors import InputError
+from vpeval.plan.recipe import Recipe, read_recipe
+from vpeval.results.names import CONDITIONS, ORIGINAL
+
+DATA, EXP = Path("data"), Path("exp")
+_TEXT_RULES = {"2020": "vpc2020", "2022": "vpc2020", "2024": "vpc2024", "2026": "vpc2026"}
+_SYSTEM = re.compile(r"[a-z0-9_]+")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a person chose; an empty word stands for what the recipe says."""
+
+    recipe: str = "mini"
+    corpus: str = ""
+    full: bool = False
+    anonymizer: str = "mcadams"
+    anon_options: str = ""
+    anon_level: str = ""
+    train_level: str = ""
+    system: str = ""
+    attackers: str = ""
+    allow_scratch: bool = False
+    calibrate: bool = False
+    asr: str = ""
+    train_asr: bool = False
+    quality: bool = False
+    edition: str = ""
+    nj: int = 1
+    seed: int = 0
+    cmd: str = "utils/run.py"
+    command_line: str = ""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """An attacker in a condition, against the system under test."""
+
+    attacker: Attacker
+    condition: str
+    tested: str
+    exp: Path
+
+    @property
+    def system(self) -> str:
+        """Whose numbers these are: those of the original data do not depend on the system."""
+        return ORIGINAL if self.condition == "oo" else self.tested
+
+    @property
+    def embeddings(self) -> Path:
+        """Where the embeddings of its encoder are."""
+        return self.exp / "embeddings" / self.attacker.embeddings(self.tested)
+
+    @property
+    def backend(self) -> Path | None:
+        """Its back end, where it has one."""
+        if self.attacker.mode != "backend":
+            return None
+        return self.exp / "asv" / self.attacker.instance(self.tested) / "backend.npz"
+
+    def enrolled(self, name: str) -> Path:
+        """The embeddings of an enrolment set, original or anonymised as the condition says."""
+        return self.embeddings / version(name, self.tested, self.condition[0])
+
+    def tried(self, name: str) -> Path:
+        """The embeddings of a trial set."""
+        return self.embeddings / version(name, self.tested, self.condition[1])
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """What every record of this attack says of itself."""
+        return {"system": self.system, "condition": self.condition, "attacker": self.attacker.name}
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """What every record of this attack tells about it: its names in both vocabularies, and its scores."""
+        vpc, legal = self.attacker.attack(self.condition, self.tested)
+        return {"attack_model": vpc, "attack_model_legal": legal, "scoring": self.attacker.scoring}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be measured, and where everything is."""
+
+    recipe: Recipe
+    settings: Settings
+    hook: Path
+    system: str
+    attackers: tuple[Attacker, ...]
+
+    @property
+    def exp(self) -> Path:
+        """Everything that is made of this corpus."""
+        return EXP / self.recipe.recipe
+
+    @property
+    def run(self) -> Path:
+        """The results of the system under test."""
+        return self.run_of(self.system)
+
+    def run_of(self, system: str) -> Path:
+        """The results of a system."""
+        return self.exp / "runs" / system
+
+    @property
+    def corpus(self) -> Path:
+        """Where the corpus is."""
+        return Path(self.settings.corpus or f"egs/{self.recipe.recipe}/corpus")
+
+    @property
+    def edition(self) -> str:
+        """The challenge whose result files are made."""
+        return self.settings.edition or self.recipe.edition
+
+    @property
+    def asr(self) -> str:
+        """The recogniser."""
+        return self.settings.asr or self.recipe.asr
+
+    @property
+    def text_rules(self) -> str:
+        """How transcripts are normalised: as the recipe says, else as the edition does."""
+        return self.recipe.text_rules or _TEXT_RULES[self.edition]
+
+    @property
+    def anon_level(self) -> str:
+        """Who shares a pseudo-speaker in evaluation sets."""
+        return self.settings.anon_level or self.recipe.anon_level
+
+    @property
+    def train_level(self) -> str:
+        """Who shares a pseudo-speaker in training sets."""
+        return self.settings.train_level or self.recipe.train_level
+
+    def original(self, name: str) -> Path:
+        """The data directory of a set."""
+        return DATA / name
+
+    def anonymised(self, name: str, system: str = "") -> Path:
+        """The data directory of a set after anonymisation by a system (that under test)."""
+        return DATA / version(name, system or self.system, "a")
+
+    @cached_property
+    def attacks(self) -> tuple[Attack, ...]:
+        """Every attacker in every condition that it has a part in."""
+        return tuple(
+            Attack(attacker, condition, self.system, self.exp)
+            for attacker in self.attackers
+            for condition in CONDITIONS
+            if condition in attacker.conditions
+        )
+
+    def encoders(self) -> dict[str, Path]:
+        """Configurations of the encoders, by the name of their embeddings; attackers may share one."""
+        found = {}
+        for attacker in self.attackers:
+            if attacker.mode in (PRETRAINED, "backend"):
+                conf = attacker_conf(attacker.start)
+            else:
+                conf = self.exp / "asv" / attacker.instance(self.system) / "encoder.yaml"
+            found[attacker.embeddings(self.system)] = conf
+        return found
+
+    def versions(self, embeddings: str) -> tuple[str, ...]:
+        """The sets that an encoder has to embed: original ones only where somebody compares them."""
+        heard = any(
+            attack.condition in ("oo", "oa") or attack.attacker.mode == "backend"
+            for attack in self.attacks
+            if attack.embeddings.name == embeddings
+        )
+        return tuple(
+            version(name, self.system, side) for name in self.recipe.voice_sets for side in ("oa" if heard else "a")
+        )
+
+    @cached_property
+    def heard(self) -> Path | None:
+        """Embeddings of the first encoder that hears original speech as well; None where no attacker compares it."""
+        for attack in self.attacks:
+            if attack.condition in ("oo", "oa") or attack.attacker.mode == "backend":
+                return attack.embeddings
+        return None
+
+    @property
+    def main(self) -> Attacker:
+        """The attacker who is tried on original speech: ASV_eval of the challenges."""
+        return self.attackers[0]
+
+    @property
+    def ranked(self) -> dict[str, str]:
+        """Whose numbers the result file of the edition shows, as `results.editions.render` takes them.
+
+        Since 2022 the challenges rank by the attacker trained on anonymised speech: the last of the list.
+        """
+        if self.edition == "2020":
+            return {"attacker": self.main.name}
+        return {"attacker": self.attackers[-1].name, "asv_eval": self.main.name}
+
+    def models(self) -> tuple[str, ...]:
+        """The pretrained models of attackers and recogniser, in conf/models.yaml."""
+        confs = [*(attacker_conf(attacker.start) for attacker in self.attackers), Path("conf/asr") / f"{self.asr}.yaml"]
+        return tuple(dict.fromkeys(model for conf in confs if (model := model_of(conf))))
+
+
+def version(name: str, system: str, side: str) -> str:
+    """What a set is called, original (o) or anonymised (a)."""
+    return name if side == "o" else f"{name}_{system}"
+
+
+def attacker_conf(name: str) -> Path:
+    """The configuration of an attacker or encoder."""
+    return Path("conf/asv") / f"{name}.yaml"
+
+
+def make_plan(settings: Settings, attackers: tuple[str, ...] = ()) -> Plan:
+    """The plan for what a person chose; `attackers` take the place of those of the recipe.
+
+    Everything that can be wrong with the choice is an InputError now, before any work.
+    """
+    conf = Path("egs") / settings.recipe / "recipe.conf"
+    if "/" in settings.recipe or not conf.is_file():
+        there = " ".join(sorted(path.parent.name for path in Path("egs").glob("*/recipe.conf")))
+        raise InputError(f"no recipe '{settings.recipe}'; there are: {there}")
+    recipe = read_recipe(conf)
+    names = attackers or tuple(settings.attackers.split()) or recipe.attackers
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"attacker '{twice[0]}' is named twice")
+    hook = hooks.find_hook(settings.anonymizer)
+    hooks.split_options(settings.anon_options)
+    system = settings.system or hooks.system_name(hook)
+    if not _SYSTEM.fullmatch(system) or system == ORIGINAL:
+        raise InputError(f"system '{system}': use small letters, digits and _, and not '{ORIGINAL}'")
+    plan = Plan(recipe, settings, hook, system, tuple(read_attacker(attacker_conf(name)) for name in names))
+    if not (asr := Path("conf/asr") / f"{plan.asr}.yaml").is_file():
+        there = ", ".join(sorted(path.stem for path in asr.parent.glob("*.yaml")))
+        raise InputError(f"no such recogniser; there are {there}", asr)
+    return plan

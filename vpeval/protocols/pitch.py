@@ -1,0 +1,63 @@
+"""Pitch correlation of a set before and after anonymisation: means over utterances, intervals over speakers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from vpeval.audio.tracks import Tracked
+from vpeval.core.errors import InputError
+from vpeval.data.directory import DataDir
+from vpeval.data.layout import name_some
+from vpeval.metrics.bootstrap import interval_notes
+from vpeval.metrics.pitch import correlate_pitch
+from vpeval.metrics.utterance_mean import UtteranceMean, utterance_mean
+from vpeval.results.records import Record
+
+_LONGEST_DRIFT = 0.025
+
+
+def score_pitch(
+    original: DataDir,
+    anonymised: DataDir,
+    before: Mapping[str, Tracked],
+    after: Mapping[str, Tracked],
+    resamples: int,
+    seed: int,
+) -> list[Record]:
+    """Records of the challenge's estimate over all frames (``vpc``) and of that over voiced frames (``voiced``)."""
+    drifting = [utt for utt in original.utts if abs(before[utt].seconds - after[utt].seconds) > _LONGEST_DRIFT]
+    if drifting:
+        logging.warning(
+            f"{anonymised.path}: {len(drifting)} utterances differ in length by more than "
+            f"{1000 * _LONGEST_DRIFT:.0f} ms ({name_some(drifting)}); their tracks were stretched to match"
+        )
+    found = {utt: correlate_pitch(before[utt].f0, after[utt].f0) for utt in original.utts}
+    values = {
+        "vpc": {utt: one.vpc for utt, one in found.items()},
+        "voiced": {utt: one.voiced for utt, one in found.items() if one.voiced is not None},
+    }
+    if not values["voiced"]:
+        message = "no utterance has voiced frames in both versions; is this speech?"
+        raise InputError(message, anonymised.path / "wav.scp")
+    return [
+        _record(mode, utterance_mean(of, original.utt2spk, resamples, seed, "pitch"), resamples, seed)
+        for mode, of in values.items()
+    ]
+
+
+def refuse_other_utterances(original: DataDir, anonymised: DataDir) -> None:
+    """Both versions of a set must have the same utterances."""
+    if missing := sorted(original.utt2spk.keys() ^ anonymised.utt2spk.keys()):
+        raise InputError(
+            f"has not the utterances of {original.path} ({name_some(missing)}); are these two versions of one set?",
+            anonymised.path / "utt2spk",
+        )
+
+
+def _record(mode: str, mean: UtteranceMean, resamples: int, seed: int) -> Record:
+    """The record of one of the two estimates."""
+    lower, upper = (mean.interval.lower, mean.interval.upper) if mean.interval else (None, None)
+    notes = {"std": mean.std, **(interval_notes(resamples, seed) if mean.interval else {})}
+    counts = {"utts": mean.utts, "speakers": mean.speakers}
+    return Record("pitch_correlation", mean.mean, lower, upper, {"mode": mode}, counts, notes)

@@ -1,0 +1,47 @@
+"""A piece of work of a scoring stage: a step, and the function that makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+from vpeval.core.errors import InputError
+from vpeval.core.tables import read_table
+from vpeval.jobs.steps import Step, bring_up_to_date
+
+RESAMPLES = 1000
+RECORDS = "records.jsonl"
+
+
+class Piece(Protocol):
+    """What a stage makes for one attack, pair or set."""
+
+    @property
+    def step(self) -> Step:
+        """What it is made from."""
+
+    def make(self, out: Path) -> str:
+        """Make it in directory `out`, and say in a few words what came out."""
+
+
+def run_pieces(pieces: Iterable[Piece], maker: int | None = None) -> None:
+    """Make those that are not up to date; `maker` is the stage that makes what they are made from."""
+    steps = [(piece.step, piece.make) for piece in pieces]
+    if maker is not None:
+        need(maker, *(path for step, _ in steps for path in step.inputs))
+    bring_up_to_date(steps, "results")
+
+
+def gender_of(data: Path) -> str:
+    """The gender of a set, where all of its speakers share one."""
+    path = data / "spk2gender"
+    genders = set(read_table(path, "gender").values()) if path.is_file() else set()
+    return genders.pop() if len(genders) == 1 else ""
+
+
+def need(stage: int, *paths: Path) -> None:
+    """Refuse to go on without what an earlier stage makes."""
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"is missing; stage {stage} makes it: run ./run.sh --stage {stage}", path)

@@ -1,0 +1,195 @@
+"""Stage 11: one table of everything that was measured, and its views: files, LaTeX, figures, report, comparison."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
+from vpeval.jobs.steps import Step, bring_up_to_date
+from vpeval.plan.plan import Plan
+from vpeval.results.names import ORIGINAL
+from vpeval.stages import disclosure, legal, similarity, utility, verification
+from vpeval.stages.piece import RECORDS, Piece
+
+log = logging.getLogger(__name__)
+TABLE = "results.jsonl"
+_KINDS = {6: "verification", 7: "voice similarity", 8: "legal metrics", 9: "similarity rank disclosure", 10: "utility"}
+
+
+def run(plan: Plan) -> None:
+    """Collect, then bring every view up to date, and print the summary."""
+    collect(plan)
+    bring_up_to_date(
+        [
+            (_files_step(plan), lambda out: _write_files(plan)),
+            (_figures_step(plan), lambda out: _draw(plan)),
+            (_report_step(plan), lambda out: _report(plan)),
+            (_comparison_step(plan), lambda out: _compare(plan)),
+        ],
+        "views of the results",
+    )
+    _summarise(plan)
+
+
+def pieces(plan: Plan) -> list[Piece]:
+    """Every result that the plan asks for, those of the original data first."""
+    found: list[Piece] = [
+        *verification.pieces(plan),
+        *similarity.pieces(plan),
+        *legal.pieces(plan),
+        *disclosure.pieces(plan),
+        *utility.pieces(plan),
+    ]
+    original = plan.run_of(ORIGINAL)
+    return sorted(found, key=lambda piece: piece.step.out.parent != original)
+
+
+def collect(plan: Plan) -> None:
+    """Join the records of all results of the plan in one table, which names side files by paths relative to itself.
+
+    A result that was made from something else than it would be made from now belongs to another run and is refused.
+    """
+    from vpeval.results.records import read_records
+
+    missing: Counter[int] = Counter()
+    records = []
+    for piece in pieces(plan):
+        step = piece.step
+        if not step.exists():
+            missing[step.stage] += 1
+            continue
+        step.require()
+        way = os.path.relpath(step.out, plan.run)
+        for record in read_records(step.out / RECORDS):
+            files = {what: f"{way}/{name}" for what, name in record.files.items()}
+            records.append(record.with_files(files) if files else record)
+    if missing[6] or not records:
+        raise InputError("has no verification results; run stage 6", plan.run)
+    for stage, count in sorted(missing.items()):
+        log.warning(f"{_KINDS[stage]} is left out: {count} results are missing; stage {stage} makes them")
+    table = "".join(record.to_json() + "\n" for record in records)
+    if not (plan.run / TABLE).is_file() or (plan.run / TABLE).read_text(encoding="utf-8") != table:
+        write_text(plan.run / TABLE, table)
+
+
+def result_files(plan: Plan) -> tuple[str, ...]:
+    """The files that the edition has, the first one being the one that people look for."""
+    from vpeval.results.editions import EDITIONS
+
+    return EDITIONS[plan.edition]
+
+
+def _files_step(plan: Plan) -> Step:
+    return Step(
+        stage=11,
+        out=plan.run,
+        files=(*result_files(plan), "latex"),
+        inputs=(plan.run / TABLE,),
+        options={"edition": plan.edition, **plan.ranked},
+        code=("vpeval.results.editions", "vpeval.results.load", "vpeval.results.formats.latex_files"),
+        stamp=".results.stamp.json",
+    )
+
+
+def _write_files(plan: Plan) -> str:
+    from vpeval.results.editions import of_system, render
+    from vpeval.results.formats.latex_files import write_latex
+    from vpeval.results.load import load
+
+    records = of_system(load([plan.run / TABLE]), plan.system)
+    names = result_files(plan)
+    for name in names:
+        write_text(plan.run / name, render(records, plan.edition, name, **plan.ranked))
+    tables = write_latex(records, plan.run / "latex")
+    return f"{', '.join(names)} of edition {plan.edition}, {len(tables)} LaTeX tables"
+
+
+def _training_logs(plan: Plan) -> dict[str, Path]:
+    places = {attacker.name: plan.exp / "asv" / attacker.instance(plan.system) for attacker in plan.attackers}
+    return {name: place / "epochs.jsonl" for name, place in places.items() if (place / "epochs.jsonl").is_file()}
+
+
+def _figures_step(plan: Plan) -> Step:
+    return Step(
+        stage=11,
+        out=plan.run,
+        files=("figures",),
+        inputs=(plan.run / TABLE, *_training_logs(plan).values()),
+        options={"edition": plan.edition},
+        code=("vpeval.figures.catalogue",),
+        stamp=".figures.stamp.json",
+    )
+
+
+def _draw(plan: Plan) -> str:
+    from vpeval.figures.catalogue import write_figures
+    from vpeval.figures.data import load_results
+
+    results = load_results([plan.run / TABLE], training=_training_logs(plan))
+    count = write_figures(results, plan.run / "figures")
+    return f"{count} figures"
+
+
+def _report_step(plan: Plan) -> Step:
+    return Step(
+        stage=11,
+        out=plan.run,
+        files=("report.html",),
+        inputs=(plan.run / TABLE, plan.run / "audit.json", plan.run / "figures", Path("vpeval/report")),
+        options={"edition": plan.edition, "command": plan.settings.command_line, "note": plan.recipe.report_note},
+        code=("vpeval.report.page",),
+        stamp=".report.stamp.json",
+    )
+
+
+def _report(plan: Plan) -> str:
+    from vpeval.figures.data import load_results
+    from vpeval.report.page import Context, build
+
+    results = load_results([plan.run / TABLE])
+    context = Context(plan.run / "figures", plan.settings.command_line, plan.recipe.report_note)
+    page = build(results, context)
+    write_text(plan.run / "report.html", page)
+    return f"report of {len(results.entries)} numbers, {len(page.encode()) / 1e6:.1f} MB"
+
+
+def tables(plan: Plan) -> list[Path]:
+    """The tables of all systems that were run on this corpus."""
+    return sorted(plan.exp.glob(f"runs/*/{TABLE}"))
+
+
+def _comparison_step(plan: Plan) -> Step:
+    return Step(
+        stage=11,
+        out=plan.exp / "comparison",
+        files=("comparison.txt",),
+        inputs=tuple(tables(plan)),
+        options={"seed": plan.settings.seed},
+        code=("vpeval.results.comparison",),
+    )
+
+
+def _compare(plan: Plan) -> str:
+    from vpeval.results.comparison import compare
+
+    found = tables(plan)
+    compare(plan.exp / "comparison", found, seed=plan.settings.seed)
+    return f"comparison of {len(found)} systems"
+
+
+def _summarise(plan: Plan) -> None:
+    from vpeval.results import summary
+    from vpeval.results.load import load
+
+    records = load(tables(plan))
+    order = {ORIGINAL: 0, plan.system: 1}
+    records.sort(key=lambda record: order.get(record.system, 2))
+    sys.stdout.write(summary.render(records))
+    first = plan.run / result_files(plan)[0]
+    log.info("results: %s, %s, latex/, figures/; all systems: %s", first, TABLE, plan.exp / "comparison")
+    log.info("report:  %s", plan.run / "report.html")

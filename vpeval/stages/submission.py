@@ -1,0 +1,58 @@
+"""Stage 12: the submission package, packed and checked."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from vpeval.core.errors import InputError
+from vpeval.jobs.steps import Step, bring_up_to_date
+from vpeval.plan.plan import Plan
+from vpeval.stages.piece import need
+from vpeval.stages.results import TABLE
+
+ARCHIVE = "submission.tar.gz"
+_SHOWN = 20
+
+
+def run(plan: Plan) -> None:
+    """Pack and check, unless nothing has changed."""
+    originals = [plan.original(name) for name in plan.recipe.voice_sets]
+    anonymised = [plan.anonymised(name) for name in plan.recipe.voice_sets]
+    need(3, *originals, *anonymised)
+    need(11, plan.run / TABLE)
+    step = Step(
+        stage=12,
+        out=plan.run,
+        files=(ARCHIVE,),
+        inputs=(plan.run / TABLE, *originals, *anonymised),
+        options={"edition": plan.edition, **_notes(plan), **plan.ranked, "seed": plan.settings.seed},
+        code=("vpeval.submission.pack", "vpeval.submission.check", "vpeval.results.editions"),
+        stamp=".submission.stamp.json",
+    )
+    bring_up_to_date([(step, lambda out: _pack(plan, originals))], "submission package")
+
+
+def _notes(plan: Plan) -> dict[str, str]:
+    return {"anon_level": plan.anon_level, "train_level": plan.train_level}
+
+
+def _pack(plan: Plan, originals: list[Path]) -> str:
+    from vpeval.results.editions import EDITIONS, of_system, render
+    from vpeval.results.load import load
+    from vpeval.submission.check import check
+    from vpeval.submission.pack import Contents, pack
+
+    records = of_system(load([plan.run / TABLE]), plan.system)
+    results = {name: render(records, plan.edition, name, **plan.ranked) for name in EDITIONS[plan.edition]}
+    contents = Contents(
+        plan.edition, plan.system, plan.run, originals, results, records, plan.settings.seed, None, _notes(plan)
+    )
+    archive = plan.run / ARCHIVE
+    manifest = pack(contents, archive)
+    if problems := check(archive, originals):
+        for problem in problems[:_SHOWN]:
+            logging.error(str(problem))
+        raise InputError(f"breaks {len(problems)} rules of the submission", archive)
+    size = archive.stat().st_size / 1e6
+    return f"{ARCHIVE}: {len(manifest['files'])} files, {size:.1f} MB, edition {plan.edition}, no violations"

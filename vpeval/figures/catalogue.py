@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import matplotlib
 from matplotlib.figure import Figure
 
 from vpeval.figures import bars, curves, legal_curves, matrices, ranks, scatter, speakers, style, training
@@ -136,7 +135,7 @@ CATALOGUE = (
         "Training of the attackers",
         "Numbers of the training logs over the epochs. An attacker that has not converged overestimates privacy.",
         "a training log of an attacker (stage 4)",
-        training.training_curves,
+        training.attackers,
     ),
 )
 
@@ -148,11 +147,5 @@ def draw(results: Results) -> Iterator[tuple[Plot, Figure | None]]:
 
 
 def draw_one(plot: Plot, results: Results) -> Figure | None:
-    """Draw a figure in the common style and lay it out."""
-    with matplotlib.rc_context(style.rc(plot.name)):
-        figure = plot.draw(results)
-        if figure is not None:
-            # The layout is worked out once here instead of once for every format.
-            figure.draw_without_rendering()
-            figure.set_layout_engine("none")
-    return figure
+    """Draw a figure in the common style."""
+    return style.draw(plot.name, lambda: plot.draw(results))

@@ -15,9 +15,12 @@ from pathlib import Path
 
 from vpeval.core import script
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
 from vpeval.embeddings.directory import read_embeddings
 from vpeval.protocols import audit
+from vpeval.protocols.findings import write_findings
+from vpeval.results.editions import EDITIONS
+from vpeval.results.headline import headline_eer
+from vpeval.results.limits import read_limits
 from vpeval.results.records import read_records
 
 
@@ -25,6 +28,7 @@ def main() -> None:
     """Run the five checks, print and write what they found."""
     parser = script.Parser(__doc__)
     parser.add_argument("--data", type=Path, default=Path("data"), help="root of the data directories (default: data)")
+    parser.add_argument("--edition", choices=EDITIONS, default="2020", help="whose EER is spoken of (default: 2020)")
     parser.add_argument("system")
     parser.add_argument("embeddings", metavar="embedding-dir", type=Path)
     parser.add_argument("out", metavar="out.json", type=Path)
@@ -39,21 +43,22 @@ def main() -> None:
         name: audit.compare(each, [sets[other] for other in partners(name, sets)]) for name, each in sets.items()
     }
     checks = {name: audit.read_identical(args.data / f"{name}_{args.system}" / "checks.json") for name in similar}
-    control = audit.control(records)
-    findings = [*control, *audit.ladder(records)]
+    limits, eer = read_limits().audit, headline_eer((record.metric for record in records), args.edition)
+    control = audit.control(records, eer, limits)
+    findings = [*control, *audit.ladder(records, eer)]
     if any(finding.flagged and finding.numbers["attacker"] == args.embeddings.name for finding in control):
         findings += audit.untold(args.embeddings.name)
     else:
-        findings += [audit.enrolment(name, found) for name, found in similar.items() if "_enrolls" in name]
-        findings += audit.levels(similar)
+        findings += [audit.enrolment(name, found, limits) for name, found in similar.items() if "_enrolls" in name]
+        findings += audit.levels(similar, limits)
     total = sum(count for _, count in checks.values())
-    findings.append(audit.pass_through({name: listed for name, (listed, _) in checks.items()}, similar, total))
+    findings.append(audit.pass_through({name: listed for name, (listed, _) in checks.items()}, similar, total, limits))
     for finding in findings:
         if finding.flagged:
             print(f"audit ({finding.check}): WARNING: {finding.sentence}", file=sys.stderr)
         else:
             print(f"audit ({finding.check}): {finding.sentence}")
-    write_text(args.out, audit.to_json(findings))
+    write_findings(args.out, findings)
 
 
 def find_sets(embeddings: Path, system: str) -> list[str]:

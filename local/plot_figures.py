@@ -12,14 +12,17 @@ from pathlib import Path
 
 from vpeval.core import script
 from vpeval.core.errors import InputError
-from vpeval.figures import catalogue, style
+from vpeval.figures import style
+from vpeval.figures.catalogue import CATALOGUE
 from vpeval.figures.data import load_results
+from vpeval.results.editions import EDITIONS
 
 
 def main() -> None:
     """Read the runs, write the figures."""
     parser = script.Parser(__doc__)
     parser.add_argument("--data-dir", type=Path, default=Path("data"), help="data directories, for trials (data)")
+    parser.add_argument("--edition", choices=EDITIONS, default="2020", help="whose EER is shown (2020)")
     parser.add_argument("--formats", default=",".join(style.FORMATS), metavar="LIST", help="of svg,pdf,png (all)")
     parser.add_argument(
         "--training-log", action="append", default=[], metavar="NAME=FILE", help="epochs of an attacker"
@@ -34,7 +37,8 @@ def main() -> None:
     logging.getLogger("fontTools").setLevel(logging.WARNING)  # it reports on every glyph that it puts into a PDF
     results = load_results(args.runs, args.data_dir, args.training_log)
     count = 0
-    for plot, figure in catalogue.draw(results):
+    for plot in CATALOGUE:
+        figure = plot.draw(results, args.edition)
         if figure is None:
             logging.info("figure %s is left out; it needs %s", plot.name, plot.needs)
             for kind in style.FORMATS:

@@ -16,6 +16,7 @@ from pathlib import Path
 from vpeval.core import script
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
+from vpeval.results.editions import EDITIONS
 from vpeval.results.formats import latex, latex_systems
 from vpeval.results.load import Source, load
 
@@ -24,6 +25,7 @@ def main() -> None:
     """Read results of any shape, write one file per table."""
     parser = script.Parser(__doc__)
     parser.add_argument("--style", choices=latex.STYLES, default="booktabs", help="vpc2020: the challenge's own tables")
+    parser.add_argument("--edition", choices=EDITIONS, default="2020", help="whose EER stands beside SRD (2020)")
     parser.add_argument("--out-dir", type=Path, help="default: latex/ beside the first input")
     parser.add_argument("results", nargs="+", type=Source.parse)
     args = parser.parse_args()
@@ -32,7 +34,7 @@ def main() -> None:
     first = args.results[0].path
     tables = latex.tables(records, args.style)
     if args.style == "booktabs":
-        tables |= latex_systems.tables(records)
+        tables |= latex_systems.tables(records, args.edition)
     if not tables:
         raise InputError("no results to set in tables", first)
     out_dir = args.out_dir or first.parent / "latex"

@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
 from vpeval.figures import bars, curves, legal_curves, matrices, ranks, scatter, speakers, style, training
 from vpeval.figures.data import Results
+from vpeval.results.headline import eer_of
+from vpeval.results.metrics import describe
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure: its file name, title, caption, what it needs, and the function that draws it or finds no data."""
+    """A figure: its file name, title, caption, what it needs, and the function that draws it or finds no data.
+
+    A figure of the EER (`of_eer`) is drawn for one estimator, given as `eer`; its caption has a place for the name.
+    """
 
     name: str
     title: str
-    caption: str
+    words: str
     needs: str
-    draw: Callable[[Results], Figure | None]
+    function: Callable[..., Figure | None]
+    of_eer: bool = False
+
+    def caption(self, edition: str) -> str:
+        """What the figure shows, with the EER of the edition."""
+        title = describe(eer_of(edition)).title
+        return self.words.format(eer=f"{title}, the EER of VoicePrivacy {edition},") if self.of_eer else self.words
+
+    def draw(self, results: Results, edition: str) -> Figure | None:
+        """The figure in the common style; None where the data are absent."""
+        chosen = {"eer": eer_of(edition)} if self.of_eer else {}
+        return style.draw(self.name, lambda: self.function(results, **chosen))
 
 
 CATALOGUE = (
     Plot(
         "eer",
         "Equal error rate",
-        "EER (Kaldi's, as in the VoicePrivacy 2020 and 2022 result files) per set and attack model; whiskers are 95 % "
-        "intervals over speakers. Higher is more private; 50 % is chance.",
+        "{eer} per set and attack model; whiskers are 95 % intervals over speakers. Higher is more private; 50 % is "
+        "chance.",
         "verification records (stage 6)",
         bars.eer_bars,
+        of_eer=True,
     ),
     Plot(
         "min_cllr",
@@ -41,10 +58,11 @@ CATALOGUE = (
     Plot(
         "eer_by_attacker",
         "EER by attack model",
-        "Mean EER over all sets, women and men apart; circles are the sets. Darker bars are stronger attackers: what "
-        "counts is the lowest bar of a system.",
+        "{eer} as a mean over all sets, women and men apart; circles are the sets. Darker bars are stronger attackers: "
+        "what counts is the lowest bar of a system.",
         "verification records of an anonymised condition (stage 6)",
         bars.eer_by_attacker,
+        of_eer=True,
     ),
     Plot(
         "legal",
@@ -126,9 +144,11 @@ CATALOGUE = (
     Plot(
         "metrics",
         "One metric against another",
-        "A point per set and attack model. Points off the common trend show what one metric sees and another does not.",
+        "A point per set and attack model; {eer} where it says EER. Points off the common trend show what one metric "
+        "sees and another does not.",
         "verification and similarity records (stages 6 and 7)",
         scatter.metric_scatter,
+        of_eer=True,
     ),
     Plot(
         "training",
@@ -138,14 +158,3 @@ CATALOGUE = (
         training.attackers,
     ),
 )
-
-
-def draw(results: Results) -> Iterator[tuple[Plot, Figure | None]]:
-    """Draw all figures, one after the other; None where the data are absent."""
-    for plot in CATALOGUE:
-        yield plot, draw_one(plot, results)
-
-
-def draw_one(plot: Plot, results: Results) -> Figure | None:
-    """Draw a figure in the common style."""
-    return style.draw(plot.name, lambda: plot.draw(results))

@@ -8,7 +8,7 @@ from toy_runs import make_runs, run_script, write_audio
 
 from vpeval.core.errors import InputError
 from vpeval.figures.data import Results, load_results
-from vpeval.protocols.findings import read_findings
+from vpeval.protocols.findings import Finding, read_findings, write_findings
 from vpeval.report import audio, criteria
 from vpeval.report.page import Context, build, inline_svg
 
@@ -142,7 +142,7 @@ def test_the_page_speaks_of_the_eer_of_its_edition_and_says_so(toy, edition, tit
     assert f'<span class="label">{title}</span>' in verdict
     assert f"in {value} % of the cases: {title}, mean over 2 sets" in verdict
     assert f"{title}, the EER of VoicePrivacy {edition}, per set and attack model" in page
-    assert f"Verdict, bars and audit speak of {title}, the EER of VoicePrivacy {edition}." in page
+    assert f"This page speaks of {title}, the EER of VoicePrivacy {edition}." in page
 
 
 def test_a_page_without_the_eer_of_its_edition_says_so(toy):
@@ -197,6 +197,15 @@ def test_an_audit_is_shown_where_there_is_one(toy, tmp_path):
     )
     for part in (top, page[page.index('id="attacker"') :]):
         assert "Enrolment &lt;was&gt; not anonymised." in part
+
+
+def test_an_audit_with_another_eer_than_that_of_the_page_is_noted(tmp_path):
+    runs = make_runs(tmp_path)
+    write_findings(runs[1] / "audit.json", [Finding("a", False, "Fine.", {"metric": "eer_kaldi"})])
+    results = load_results(runs, tmp_path / "data")
+    words = "The audit was made with EER (Kaldi), while this page speaks of EER (threshold)"
+    assert words in build(results, Context(tmp_path / "figures", edition="2024"))
+    assert "The audit was made with" not in build(results, Context(tmp_path / "figures", edition="2022"))
 
 
 def test_an_audit_that_finds_nothing_and_a_missing_one_look_different(toy, tmp_path):

@@ -144,7 +144,7 @@ def control(records: Sequence[Record], metric: str, limits: AuditLimits) -> list
                 f"Attacker {attacker} was trained on speech of another system, so that its {title} of {_percent(eer)} "
                 f"here ({trials}) is no control of it."
             )
-            findings.append(Finding("a", False, sentence, {"attacker": attacker, "eer": eer}))
+            findings.append(Finding("a", False, sentence, {"attacker": attacker, "metric": metric, "eer": eer}))
             continue
         verdict = (
             f"beyond the limit of {_percent(limit)}: nothing shows that it can recognise anybody, so do not read its "
@@ -153,7 +153,8 @@ def control(records: Sequence[Record], metric: str, limits: AuditLimits) -> list
             else "far from the 50 % of guessing"
         )
         sentence = f"Attacker {attacker} has an {title} of {_percent(eer)} on {what} ({trials}), {verdict}."
-        findings.append(Finding("a", eer >= limit, sentence, {"attacker": attacker, "eer": eer, "limit": limit}))
+        numbers: dict[str, float | str] = {"attacker": attacker, "metric": metric, "eer": eer, "limit": limit}
+        findings.append(Finding("a", eer >= limit, sentence, numbers))
     return findings
 
 
@@ -173,6 +174,7 @@ def ladder(records: Sequence[Record], metric: str) -> list[Finding]:
         numbers: dict[str, float | str] = {
             "stronger": " ".join(strong),
             "weaker": " ".join(weak),
+            "metric": metric,
             "eer": means[1],
             "weaker_eer": means[0],
         }

@@ -52,7 +52,7 @@ def methods(results: Results, edition: str, eer: str, limits: VerdictLimits, com
             (model, LEGAL_NAMES.get(model, "–"), *_ATTACKS[model], "yes" if model in tested else "no")
             for model in ATTACK_MODELS
         ],
-        eer=f"Verdict, bars and audit speak of {metric.title}, {whose}. {metric.explanation}",
+        eer=f"This page speaks of {metric.title}, {whose}. {metric.explanation}",
         eer_limits=", ".join(f"{100 * limit:g}" for limit in limits.eer),
         found_limits=", ".join(f"{100 * limit:g}" for limit in limits.found),
         untrained=GRADES[limits.untrained_grade],

@@ -84,6 +84,7 @@ def build(results: Results, context: Context) -> str:
         missing=[f"{plot.title} (needs {plot.needs})" for plot in CATALOGUE if not _drawn(context, plot.name)],
         findings=findings,
         checks=CHECKS,
+        other_eers=[describe(name) for name in sorted(_eers_of(findings) - {eer})],
         eer=describe(eer),
         methods=methods(results, context.edition, eer, context.limits, context.command_line),
         version=vpeval.__version__,
@@ -102,6 +103,11 @@ def _system(
         criteria(results, name),
         not_tested(results, name),
     )
+
+
+def _eers_of(findings: Mapping[str, Sequence[Finding]]) -> set[str]:
+    """The EERs that audits were made with, as far as they tell."""
+    return {str(f.numbers["metric"]) for found in findings.values() for f in found if "metric" in f.numbers}
 
 
 def _drawn(context: Context, name: str) -> bool:

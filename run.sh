@@ -170,7 +170,8 @@ if stage_is 6 "verification: EER, Cllr, D_sys, ZEBRA; audit of the attackers"; t
       local/score_asv.sh --main "$asv" --calibrate "$calibrate" --seed "$seed" "$conf" "$attacker" "$name" $condition
     done
   done
-  local/audit_attacker.py "$system" "exp/$recipe/embeddings/$asv" "$run/$system/audit.json" "$run/original" "$run/$system"
+  local/audit_attacker.py --edition "$edition" "$system" "exp/$recipe/embeddings/$asv" "$run/$system/audit.json" \
+    "$run/original" "$run/$system"
 fi
 
 if stage_is 7 "voice similarity: G_VD, DeID"; then
@@ -216,17 +217,17 @@ if stage_is 11 "results"; then
   local/collect_results.py "$run/$system/results.jsonl" "$run/original" "$run/$system"
   local/write_results.py --edition "$edition" --system "$system" "${ranked[@]}" \
     "$run/$system/results.jsonl" "$run/$system/$result_file"
-  local/results_to_latex.py --out-dir "$run/$system/latex" "$run/$system/results.jsonl"
+  local/results_to_latex.py --edition "$edition" --out-dir "$run/$system/latex" "$run/$system/results.jsonl"
   logs=()
   for log in "exp/$recipe/asv"/*/epochs.jsonl; do
     name=$(basename "$(dirname "$log")")
     [ ! -f "$log" ] || logs+=(--training-log "$name=$log")
   done
-  local/plot_figures.py "${logs[@]}" "$run/original" "$run/$system" "$run/$system/figures"
-  local/make_report.py --command-line "$command_line" --note "${report_note:-}" \
+  local/plot_figures.py --edition "$edition" "${logs[@]}" "$run/original" "$run/$system" "$run/$system/figures"
+  local/make_report.py --edition "$edition" --command-line "$command_line" --note "${report_note:-}" \
     "$run/original" "$run/$system" "$run/$system/report.html"
   local/compare.py --seed "$seed" "exp/$recipe/comparison" "$run"/*/results.jsonl >/dev/null
-  local/print_summary.py "$run"/*/results.jsonl
+  local/print_summary.py --edition "$edition" "$run"/*/results.jsonl
   echo "results: $run/$system/$result_file, results.jsonl, latex/, figures/; all systems: exp/$recipe/comparison/"
   echo "report:  $run/$system/report.html"
 fi

@@ -58,8 +58,8 @@ Linkability % N=20 L=1      5.0     75.0
 Linkability % N=100 L=1     1.0     50.0
 
 o-o: original enrolment and trials; o-a: anonymised trials; a-a: both anonymised. [95 % interval].
-EER (Kaldi): the EER of VoicePrivacy 2020. Chance: where an attacker learns nothing.
-Better privacy is nearer to chance; better utility: lower WER and CER, higher values of the rest.
+EER (Kaldi): the EER of VoicePrivacy 2020.
+Chance: an attacker learns nothing; better privacy is nearer to it. Better utility: lower WER and CER, higher others.
 Other measures: all speakers, or average of the test sets; N speakers, L utterances of each. SRD, DeID
 and G_VD look at embeddings alone, whatever the attacker's back end.
 """
@@ -175,11 +175,17 @@ def test_the_eer_is_that_of_the_edition():
         assert {
             line.split(" %")[0].split("  ")[-1] for line in text.splitlines() if "EER (" in line and " %" in line
         } == {title}
-        assert f"{title}: the EER of VoicePrivacy {edition}. " in text
+        assert f"{title}: the EER of VoicePrivacy {edition}.\n" in text
         assert f"Other measures (attacker {strongest})" in text
 
 
-def test_a_summary_without_the_eer_of_its_edition_says_so():
-    text = summary.render([asv("eer_threshold", 0.1, "aa", "x")], "2020")
-    assert "EER (threshold) %" in text
-    assert "EER (threshold): the results have not that of VoicePrivacy 2020." in text
+def test_the_eer_of_published_results_is_told_apart_and_not_left_out():
+    records = [
+        *(asv(metric, 0.1, "aa", "mine") for metric in ("eer_kaldi", "eer_threshold", "eer_rocch")),
+        asv("eer_threshold", 0.3, "aa", "published"),
+    ]
+    text = summary.render(records, "2020")
+    rows = [line.split() for line in text.splitlines() if "EER (" in line and "50" in line]
+    assert [row[-2:] for row in rows] == [["10.00", "-"], ["-", "30.00"]]
+    assert "EER (Kaldi): the EER of VoicePrivacy 2020; EER (threshold): of results without it.\n" in text
+    assert max(map(len, text.splitlines())) <= summary.WIDTH

@@ -9,7 +9,8 @@ from vpeval.core.errors import InputError
 from vpeval.results.records import Record
 
 T = TypeVar("T")
-_EERS = {"2020": "eer_kaldi", "2022": "eer_kaldi", "2024": "eer_threshold", "2026": "eer_threshold"}
+EERS = ("eer_kaldi", "eer_threshold", "eer_rocch")
+_OF_EDITION = {"2020": "eer_kaldi", "2022": "eer_kaldi", "2024": "eer_threshold", "2026": "eer_threshold"}
 
 
 def eer_of(edition: str) -> str:
@@ -18,9 +19,9 @@ def eer_of(edition: str) -> str:
     >>> eer_of("2020"), eer_of("2024")
     ('eer_kaldi', 'eer_threshold')
     """
-    if edition not in _EERS:
-        raise InputError(f"no edition '{edition}' of the challenge; there are {', '.join(_EERS)}")
-    return _EERS[edition]
+    if edition not in _OF_EDITION:
+        raise InputError(f"no edition '{edition}' of the challenge; there are {', '.join(_OF_EDITION)}")
+    return _OF_EDITION[edition]
 
 
 def headline_eer(metrics: Iterable[str], edition: str) -> str:
@@ -30,7 +31,17 @@ def headline_eer(metrics: Iterable[str], edition: str) -> str:
     """
     present = set(metrics)
     wanted = eer_of(edition)
-    return next((name for name in (wanted, "eer_kaldi", "eer_threshold", "eer_rocch") if name in present), wanted)
+    return next((name for name in (wanted, *EERS) if name in present), wanted)
+
+
+def with_one_eer(records: Iterable[Record], edition: str) -> list[Record]:
+    """The records with one EER of every attack: that of the edition, or the one that a published file has instead."""
+    records = list(records)
+    has: dict[tuple[str, ...], set[str]] = {}
+    for record in records:
+        if record.metric in EERS:
+            has.setdefault(_attack(record), set()).add(record.metric)
+    return [r for r in records if r.metric not in EERS or r.metric == headline_eer(has[_attack(r)], edition)]
 
 
 def in_challenge_mode(items: Iterable[T], record: Callable[[T], Record]) -> list[T]:
@@ -45,3 +56,7 @@ def in_challenge_mode(items: Iterable[T], record: Callable[[T], Record]) -> list
 
 def _measured(record: Record) -> tuple[str, str]:
     return record.metric, record.system
+
+
+def _attack(record: Record) -> tuple[str, ...]:
+    return record.system, record.condition, record.attacker

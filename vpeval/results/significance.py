@@ -18,7 +18,7 @@ from vpeval.data.trials import read_scores, read_trials, trial_speakers
 from vpeval.metrics.verification import ScoredTrials, paired_difference
 from vpeval.results.attacks import LAZY, SEMI, attack_model
 from vpeval.results.averages import averages
-from vpeval.results.headline import eer_of, headline_eer, in_challenge_mode
+from vpeval.results.headline import EERS, eer_of, headline_eer, in_challenge_mode, with_one_eer
 from vpeval.results.limits import Rules
 from vpeval.results.metrics import describe, rank
 from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
@@ -26,7 +26,6 @@ from vpeval.results.records import Record, read_records
 from vpeval.results.shown import show_interval
 
 _OVERVIEW = ("min_cllr", "dsys", "deid", "wer", "uar", "pitch_correlation", "g_vd")
-_EERS = ("eer_kaldi", "eer_threshold")
 
 
 @dataclass(frozen=True)
@@ -68,24 +67,10 @@ def means(records: Iterable[Record]) -> list[Record]:
     return averages(r for r in records if (r.system, r.attacker) not in large or r.params.get("lm") != "small")
 
 
-def with_one_eer(records: Iterable[Record], edition: str) -> list[Record]:
-    """The records with one EER of every attack: that of the edition, or the one that a published file has instead."""
-    records = list(records)
-    wanted = eer_of(edition)
-    has = {(r.system, r.condition, r.attacker) for r in records if r.metric == wanted}
-    return [
-        r
-        for r in records
-        if not r.metric.startswith("eer_")
-        or r.metric == wanted
-        or (r.metric in _EERS and (r.system, r.condition, r.attacker) not in has)
-    ]
-
-
 def overview(records: Iterable[Record], edition: str) -> str:
     """A table with a line per system, attack and metric, and the averages of both partitions with their intervals."""
     rows: defaultdict[tuple[object, ...], dict[str, Record]] = defaultdict(dict)
-    all_means = [r for r in with_one_eer(means(records), edition) if r.metric in (*_EERS, *_OVERVIEW)]
+    all_means = [r for r in with_one_eer(means(records), edition) if r.metric in (*EERS, *_OVERVIEW)]
     systems = [ORIGINAL, *dict.fromkeys(r.system for r in all_means if r.system != ORIGINAL)]
     for r in all_means:
         condition = CONDITIONS.index(r.condition) if r.condition in CONDITIONS else len(CONDITIONS)
@@ -183,7 +168,7 @@ def _partition(record: Record) -> str:
 
 def _counting_eer(own: Sequence[Record], rules: Rules) -> Record | None:
     """The EER that counts: of the semi-informed attacker, else of the lazy-informed one, against the best of them."""
-    eers = [r for r in with_one_eer(own, rules.edition) if r.metric in _EERS]
+    eers = [r for r in with_one_eer(own, rules.edition) if r.metric in EERS]
     for model in (SEMI, LAZY):
         if found := [record for record in eers if attack_model(record) == model]:
             return min(found, key=lambda record: record.value)

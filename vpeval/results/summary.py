@@ -15,7 +15,7 @@ from typing import Any
 
 from vpeval.core.errors import InputError
 from vpeval.results.averages import averages
-from vpeval.results.headline import eer_of, headline_eer, in_challenge_mode
+from vpeval.results.headline import EERS, eer_of, in_challenge_mode, with_one_eer
 from vpeval.results.metrics import describe, rank
 from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.results.records import TAGS, Record
@@ -26,16 +26,15 @@ _TALL = 20
 _ONE_SYSTEM = 2  # original speech and a system: there is room for all attackers
 _GAP = "  "
 _ABSENT = "-"
-_VERIFICATION = ("min_cllr", "cllr")
-"""Beside the EER, the metrics of the first table."""
-_SHARED = ("eer_kaldi", "eer_threshold", "eer_rocch", "min_dcf", "dsys_null", "d_diag", "emotion_accuracy")
+_VERIFICATION = (*EERS, "min_cllr", "cllr")
+_SHARED = ("min_dcf", "dsys_null", "d_diag", "emotion_accuracy")
 """Metrics that say again what others of the summary say; they are in the other files."""
 _COMPARED = {"deid": "oa", "g_vd": "aa"}
 """Metrics of a comparison with the original data, and the condition that they belong to."""
 _LEGEND = """\
 o-o: original enrolment and trials; o-a: anonymised trials; a-a: both anonymised. [95 % interval].
-{eer}: {whose}. Chance: where an attacker learns nothing.
-Better privacy is nearer to chance; better utility: lower WER and CER, higher values of the rest.
+{eers}.
+Chance: an attacker learns nothing; better privacy is nearer to it. Better utility: lower WER and CER, higher others.
 Other measures: all speakers, or average of the test sets; N speakers, L utterances of each. SRD, DeID
 and G_VD look at embeddings alone, whatever the attacker's back end.
 """
@@ -47,17 +46,17 @@ Column = tuple[str, ...]
 def render(records: Sequence[Record], edition: str = "2020") -> str:
     """The summary; every number with its interval, privacy numbers with their chance level.
 
-    Its EER is the one of the edition.
+    Its EER is the one of the edition; that of results which have no such one is told apart by its name.
     """
+    records = with_one_eer(records, edition)
     if not records:
         raise InputError("no records to summarise; run the scoring stages first")
     systems = [ORIGINAL, *dict.fromkeys(r.system for r in records if r.system != ORIGINAL)]
-    eer = headline_eer((r.metric for r in records), edition)
-    verification = [r for r in records if _is_verification(r, eer)]
+    verification = [r for r in records if _is_verification(r)]
     utility = [r for r in records if describe(r.metric).aspect == "utility" and r.metric != "g_vd"]
-    rest = [r for r in with_null_levels(records) if not _is_verification(r, eer) and r.metric not in _SHARED]
+    rest = [r for r in with_null_levels(records) if not _is_verification(r) and r.metric not in _SHARED]
     others = _selected([r for r in rest if describe(r.metric).aspect == "privacy" or r.metric in _COMPARED])
-    strongest = _strongest(records, eer)
+    strongest = _strongest(records)
     if len(systems) > _ONE_SYSTEM:
         verification = _by_strongest(verification, strongest)
     title = f"Other measures{_attackers(others, strongest)}"
@@ -67,13 +66,19 @@ def render(records: Sequence[Record], edition: str = "2020") -> str:
         _table("Utility", "recogniser", _utility(utility), systems),
         _table(title, "attacker", _without_sets(others), systems),
     ]
-    own = eer == eer_of(edition)
-    whose = f"the EER of VoicePrivacy {edition}" if own else f"the results have not that of VoicePrivacy {edition}"
-    return "\n".join([*filter(None, tables), _LEGEND.format(eer=describe(eer).title, whose=whose)])
+    return "\n".join([*filter(None, tables), _LEGEND.format(eers=_which_eers(verification, edition))])
 
 
-def _is_verification(record: Record, eer: str) -> bool:
-    return record.metric in (eer, *_VERIFICATION) and record.condition in CONDITIONS
+def _is_verification(record: Record) -> bool:
+    return record.metric in _VERIFICATION and record.condition in CONDITIONS
+
+
+def _which_eers(records: Iterable[Record], edition: str) -> str:
+    """Whose the EERs of the summary are, in words."""
+    own, present = eer_of(edition), {record.metric for record in records}
+    words = [f"{describe(own).title}: the EER of VoicePrivacy {edition}"]
+    words += [f"{describe(name).title}: of results without it" for name in EERS if name in present - {own}]
+    return "; ".join(words)
 
 
 def _overall(records: Iterable[Record]) -> list[Record]:
@@ -141,11 +146,11 @@ def _negated(value: Any) -> tuple[float, str]:
     return -number, text
 
 
-def _strongest(records: Iterable[Record], eer: str) -> dict[tuple[str, str], str]:
+def _strongest(records: Iterable[Record]) -> dict[tuple[str, str], str]:
     """The attacker with the lowest mean EER against every system in every condition."""
     eers: defaultdict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
-        if record.metric == eer:
+        if record.metric in EERS:
             eers[record.system, record.condition][record.attacker].append(record.value)
     return {
         key: min(found, key=lambda attacker: sum(found[attacker]) / len(found[attacker])) for key, found in eers.items()

@@ -10,9 +10,10 @@ from matplotlib.lines import Line2D
 from vpeval.core.errors import InputError
 from vpeval.figures.style import MARKERS, MUTED, draw, grid, model_rank, system_colours
 from vpeval.results.attacks import attack_model
+from vpeval.results.headline import EERS, with_one_eer
 from vpeval.results.metrics import describe
 from vpeval.results.records import Record
-from vpeval.results.significance import means, with_one_eer
+from vpeval.results.significance import means
 
 
 def privacy_utility(records: Iterable[Record], edition: str, classes: Sequence[float] = ()) -> Figure:
@@ -69,7 +70,7 @@ def _plot(points: Sequence[Record], costs: Mapping[str, Record], classes: Sequen
 
 def _points(tests: Sequence[Record], edition: str) -> list[Record]:
     """The EERs, weak attackers first."""
-    eers = [record for record in with_one_eer(tests, edition) if record.metric.startswith("eer_")]
+    eers = [record for record in with_one_eer(tests, edition) if record.metric in EERS]
     return sorted(eers, key=lambda record: (model_rank(attack_model(record)), record.system))
 
 

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from vpeval.core import script
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
 from vpeval.protocols import audit
+from vpeval.protocols.findings import write_findings
+from vpeval.results.editions import EDITIONS
 from vpeval.results.records import read_records
 
 
@@ -24,6 +25,7 @@ def main() -> None:
     """Run the five checks, print and write what they found."""
     parser = script.Parser(__doc__)
     parser.add_argument("--data", type=Path, default=Path("data"), help="root of the data directories (default: data)")
+    parser.add_argument("--edition", choices=EDITIONS, default="2020", help="whose EER is spoken of (default: 2020)")
     parser.add_argument("system")
     parser.add_argument("embeddings", metavar="embedding-dir", type=Path)
     parser.add_argument("out", metavar="out.json", type=Path)
@@ -36,13 +38,13 @@ def main() -> None:
     sets = find_sets(args.embeddings, args.system)
     pairs = [(name, other) for name in sets for other in partners(name, sets) if "_enrolls" in name]
     checks = {name: args.data / f"{name}_{args.system}" / "checks.json" for name in sets}
-    findings = audit.examine(args.system, args.embeddings, pairs, records, checks)
+    findings = audit.examine(args.system, args.embeddings, pairs, records, checks, args.edition)
     for finding in findings:
         if finding.flagged:
             print(f"audit ({finding.check}): WARNING: {finding.sentence}", file=sys.stderr)
         else:
             print(f"audit ({finding.check}): {finding.sentence}")
-    write_text(args.out, audit.to_json(findings))
+    write_findings(args.out, findings)
 
 
 def find_sets(embeddings: Path, system: str) -> list[str]:

@@ -7,21 +7,22 @@ Usage: local/compare.py [options] <out-dir> [<name>=]<results> ...
 
 Results are results.jsonl or result files of VoicePrivacy 2020, 2022, 2024 or 2026; <name> names their system. Written
 are comparison.txt, which is printed as well, privacy_utility.{svg,pdf,png} and, where two or more tables name the
-scores of the same trials by the same attacker, differences.jsonl.
+scores of the same trials by the same attacker, differences.jsonl. Systems are ranked by the rules of 2022 or 2024; 2020
+had none, and those of 2026 are not known.
 """
 
 from pathlib import Path
 
 from vpeval.core import script
 from vpeval.results.comparison import compare
+from vpeval.results.editions import EDITIONS
 from vpeval.results.load import Source
-from vpeval.results.significance import RULES
 
 
 def main() -> None:
     """Read the results, put them side by side."""
     parser = script.Parser(__doc__)
-    parser.add_argument("--edition", choices=RULES, default="2024", help="whose ranking rules (2024)")
+    parser.add_argument("--edition", choices=EDITIONS, default="2024", help="whose EER and ranking rules (2024)")
     parser.add_argument("--versus", metavar="SYSTEM", default="", help="system to compare with (the first with scores)")
     parser.add_argument("--data", type=Path, default=Path("data"), help="where the data directories are (data)")
     parser.add_argument("--bootstrap", type=script.natural, default=1000, metavar="N", help="resamples; 0: no p values")

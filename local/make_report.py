@@ -13,6 +13,7 @@ from vpeval.core import script
 from vpeval.core.files import write_text
 from vpeval.figures.data import load_results
 from vpeval.report.page import Context, build
+from vpeval.results.editions import EDITIONS
 
 
 def main() -> None:
@@ -20,6 +21,7 @@ def main() -> None:
     parser = script.Parser(__doc__)
     parser.add_argument("--figures", type=Path, metavar="DIR", help="drawn figures (figures/ beside <out.html>)")
     parser.add_argument("--data-dir", type=Path, default=Path("data"), help="data directories, for audio (data)")
+    parser.add_argument("--edition", choices=EDITIONS, default="2020", help="whose EER the page speaks of (2020)")
     parser.add_argument("--command-line", default="", metavar="TEXT", help="command that made the run, to be shown")
     parser.add_argument("--note", default="", metavar="TEXT", help="remark on the data, shown below the verdict")
     parser.add_argument("runs", metavar="run-dir", type=Path, nargs="+")
@@ -27,7 +29,7 @@ def main() -> None:
     args = parser.parse_args()
 
     results = load_results(args.runs, args.data_dir)
-    context = Context(args.figures or args.out.parent / "figures", args.command_line, args.note)
+    context = Context(args.figures or args.out.parent / "figures", args.command_line, args.note, args.edition)
     page = build(results, context)
     write_text(args.out, page)
     print(f"{args.out}: report of {len(results.entries)} numbers, {len(page.encode()) / 1e6:.1f} MB")

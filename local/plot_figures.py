@@ -15,12 +15,14 @@ from vpeval.core.errors import InputError
 from vpeval.figures import style
 from vpeval.figures.catalogue import write_figures
 from vpeval.figures.data import load_results
+from vpeval.results.editions import EDITIONS
 
 
 def main() -> None:
     """Read the runs, write the figures."""
     parser = script.Parser(__doc__)
     parser.add_argument("--data-dir", type=Path, default=Path("data"), help="data directories, for trials (data)")
+    parser.add_argument("--edition", choices=EDITIONS, default="2020", help="whose EER is shown (2020)")
     parser.add_argument("--formats", default=",".join(style.FORMATS), metavar="LIST", help="of svg,pdf,png (all)")
     parser.add_argument(
         "--training-log", action="append", default=[], metavar="NAME=FILE", help="epochs of an attacker"
@@ -33,7 +35,7 @@ def main() -> None:
         parser.error(f"--formats {args.formats}: '{unknown.pop()}' is none of {', '.join(style.FORMATS)}")
 
     results = load_results(args.runs, args.data_dir, parse_logs(args.training_log))
-    count = write_figures(results, args.out, formats)
+    count = write_figures(results, args.out, args.edition, formats)
     print(f"{args.out}: {count} figures ({', '.join(formats)})")
 
 

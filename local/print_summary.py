@@ -1,7 +1,7 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
 """Print the results of one or several runs as tables of at most 120 columns, systems side by side.
 
-Usage: local/print_summary.py [<name>=]<results> ...
+Usage: local/print_summary.py [--edition 2020|2022|2024|2026] [<name>=]<results> ...
  e.g.: local/print_summary.py exp/mini/runs/mcadams/results.jsonl b2=RESULTS_mcadams
 
 Results are results.jsonl or result files of VoicePrivacy 2020, 2022, 2024 or 2026; <name> names their system.
@@ -9,15 +9,17 @@ Results are results.jsonl or result files of VoicePrivacy 2020, 2022, 2024 or 20
 
 from vpeval.core import script
 from vpeval.results import summary
+from vpeval.results.editions import EDITIONS
 from vpeval.results.load import Source, load
 
 
 def main() -> None:
     """Read the records, print them."""
     parser = script.Parser(__doc__)
+    parser.add_argument("--edition", choices=EDITIONS, default="2020", help="whose EER is shown (2020)")
     parser.add_argument("results", nargs="+", type=Source.parse)
     args = parser.parse_args()
-    print(summary.render(load(args.results)), end="")
+    print(summary.render(load(args.results), args.edition), end="")
 
 
 if __name__ == "__main__":

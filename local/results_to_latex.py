@@ -14,6 +14,7 @@ from pathlib import Path
 
 from vpeval.core import script
 from vpeval.core.errors import InputError
+from vpeval.results.editions import EDITIONS
 from vpeval.results.formats import latex
 from vpeval.results.formats.latex_files import write_latex
 from vpeval.results.load import Source, load
@@ -23,6 +24,7 @@ def main() -> None:
     """Read results of any shape, write one file per table."""
     parser = script.Parser(__doc__)
     parser.add_argument("--style", choices=latex.STYLES, default="booktabs", help="vpc2020: the challenge's own tables")
+    parser.add_argument("--edition", choices=EDITIONS, default="2020", help="whose EER stands beside SRD (2020)")
     parser.add_argument("--out-dir", type=Path, help="default: latex/ beside the first input")
     parser.add_argument("results", nargs="+", type=Source.parse)
     args = parser.parse_args()
@@ -32,7 +34,7 @@ def main() -> None:
     out_dir = args.out_dir or first.parent / "latex"
     stem = first.stem if len(args.results) == 1 else "comparison"
     try:
-        tables = write_latex(records, out_dir, stem, args.style)
+        tables = write_latex(records, out_dir, args.edition, stem, args.style)
     except InputError as error:
         raise InputError(str(error), first) from None
     print(f"{out_dir}: {len(tables)} tables ({stem}.*.tex)")

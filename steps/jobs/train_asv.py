@@ -50,9 +50,10 @@ def train_encoder(args: argparse.Namespace, work: Path, made_from: str) -> None:
     """Train a network; importing torch takes seconds, and a skipped training should not."""
     import torch
 
-    from vpeval.asv import training
+    from vpeval.asv import epochs, training
     from vpeval.asv.encoders import has_weights, make_encoder
     from vpeval.core import compute
+    from vpeval.figures.training import save_training
 
     if args.mode == "finetune" and not has_weights(args.conf):
         raise InputError("has no weights to start from; train from scratch, or start from another encoder", args.conf)
@@ -68,8 +69,8 @@ def train_encoder(args: argparse.Namespace, work: Path, made_from: str) -> None:
     training.train(encoder, profile, corpus, args.seed, work, warm=args.mode == "finetune")
     if is_first_process():
         encoder.save(args.conf, work / "out")
-        shutil.copy(work / "epochs.jsonl", work / "out/epochs.jsonl")
-        training.plot_epochs(training.read_epochs(work / "epochs.jsonl"), work / "out/epochs.png")
+        shutil.copy(work / epochs.FILE, work / "out" / epochs.FILE)
+        save_training(args.out.name, epochs.read_epochs(work / epochs.FILE), work / "out/epochs")
         print(f"{args.out}: {args.mode} on {len(corpus.wavs)} utterances of {len(corpus.speakers)} speakers")
 
 

@@ -8,6 +8,7 @@ import torch
 
 from vpeval.asv import training
 from vpeval.asv.encoders import make_encoder
+from vpeval.asv.epochs import read_epochs
 from vpeval.asv.training import Profile, crop, hold_out, read_corpus, train
 from vpeval.core.errors import InputError
 
@@ -43,7 +44,7 @@ def test_every_speaker_has_utterances_in_training_and_validation(buzzers):
 
 def test_training_learns_and_its_log_has_a_line_for_every_epoch(small, buzzers, tmp_path):
     run(small, buzzers, tmp_path / "work", replace(QUICK, augment=True))
-    rows = training.read_epochs(tmp_path / "work/epochs.jsonl")
+    rows = read_epochs(tmp_path / "work/epochs.jsonl")
     assert [row["epoch"] for row in rows] == [1, 2, 3]
     assert rows[-1]["train_loss"] < rows[0]["train_loss"]
     assert {"train_error", "valid_loss", "valid_error", "rate", "seconds"} <= rows[0].keys()
@@ -80,12 +81,6 @@ def test_frozen_parts_keep_weights_and_statistics(small, buzzers, tmp_path):
 def test_a_part_that_is_not_there_cannot_be_frozen(small, buzzers, tmp_path):
     with pytest.raises(InputError, match="no part 'bolcks' to freeze; it has blocks, mfa, asp"):
         run(small, buzzers, tmp_path / "work", replace(QUICK, freeze=("bolcks",)))
-
-
-def test_the_plot_is_a_picture(tmp_path):
-    rows = [{"epoch": e, "train_loss": 1 / e, "train_error": 0.5, "valid_loss": 2 / e} for e in (1, 2, 3)]
-    training.plot_epochs(rows, tmp_path / "epochs.png")
-    assert (tmp_path / "epochs.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_crop_has_the_asked_length_wherever_it_starts():

@@ -2,7 +2,7 @@ import pytest
 from toy_runs import make_runs
 
 from vpeval.core.errors import InputError
-from vpeval.figures.data import load_results, read_epochs, read_side_file, speaker_values
+from vpeval.figures.data import load_results, read_side_file, speaker_values
 
 
 @pytest.fixture
@@ -57,15 +57,3 @@ def test_a_missing_side_file_is_an_error_and_an_unnamed_one_is_none(results):
     with pytest.raises(InputError, match="is missing"):
         read_side_file(entry, "ranks")
     assert read_side_file(entry, "curves") is None
-
-
-def test_epochs_are_read_with_all_their_numbers(tmp_path):
-    (tmp_path / "log").write_text('{"epoch": 1, "loss": 2.5, "name": "x"}\n{"epoch": 2, "loss": 2}\n')
-    assert read_epochs(tmp_path / "log") == [{"epoch": 1, "loss": 2.5}, {"epoch": 2, "loss": 2}]
-
-
-@pytest.mark.parametrize("line", ["{", "3", '{"loss": 1}'])
-def test_a_bad_epoch_is_an_error_with_its_line(tmp_path, line):
-    (tmp_path / "log").write_text(f'{{"epoch": 1}}\n{line}\n')
-    with pytest.raises(InputError, match="log:2: "):
-        read_epochs(tmp_path / "log")

@@ -10,8 +10,9 @@ from matplotlib.patches import Rectangle
 from toy_runs import TRIALS, VALUES, make_runs
 
 from vpeval.figures import curves, ranks, scatter, style
-from vpeval.figures.catalogue import CATALOGUE, draw_one
+from vpeval.figures.catalogue import CATALOGUE
 from vpeval.figures.data import Results, load_results
+from vpeval.figures.training import save_training
 from vpeval.metrics.dsys import dsys
 from vpeval.metrics.scores import pool
 
@@ -27,12 +28,8 @@ def results(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def figures(results):
-    """All figures by name, not laid out yet."""
-    drawn = {}
-    for plot in CATALOGUE:
-        with matplotlib.rc_context(style.rc(plot.name)):
-            drawn[plot.name] = plot.draw(results)
-    return drawn
+    """All figures by name."""
+    return {plot.name: plot.draw(results, "2020") for plot in CATALOGUE}
 
 
 def find(name):
@@ -46,7 +43,7 @@ def heights(axis):
 def test_the_catalogue_has_unique_names_and_sentences():
     names = [plot.name for plot in CATALOGUE]
     assert len(set(names)) == len(names)
-    assert all(plot.caption.endswith(".") for plot in CATALOGUE)
+    assert all(plot.caption("2024").endswith(".") for plot in CATALOGUE)
 
 
 def test_every_figure_of_a_whole_run_is_drawn(figures):
@@ -55,7 +52,7 @@ def test_every_figure_of_a_whole_run_is_drawn(figures):
 
 @pytest.mark.parametrize("name", ["jaccard", "training", "eer"])
 def test_titles_and_labels_lie_inside_the_figure(results, name):
-    figure = draw_one(find(name), results)
+    figure = find(name).draw(results, "2020")
     width, height = figure.canvas.get_width_height()
     for axis in figure.axes:
         box = axis.get_tightbbox()
@@ -64,7 +61,7 @@ def test_titles_and_labels_lie_inside_the_figure(results, name):
 
 def test_no_figure_is_drawn_from_nothing():
     empty = Results([], [], None)
-    assert all(plot.draw(empty) is None for plot in CATALOGUE)
+    assert all(plot.draw(empty, "2020") is None for plot in CATALOGUE)
 
 
 def test_bars_are_the_values_in_percent_with_their_intervals(figures):
@@ -75,6 +72,42 @@ def test_bars_are_the_values_in_percent_with_their_intervals(figures):
     ends = sorted(tuple(line.get_ydata()) for line in axis.lines if line.get_xdata()[0] == line.get_xdata()[-1])
     assert np.array(ends) == pytest.approx(np.array(sorted((value - 2, value + 2) for value in wanted)))
     assert any(list(line.get_ydata()) == [50, 50] for line in axis.lines)
+
+
+@pytest.mark.parametrize(("edition", "more"), [("2020", 0), ("2022", 0), ("2024", 10), ("2026", 10)])
+def test_the_bars_are_of_the_eer_of_the_edition(results, edition, more):
+    wanted = [100 * VALUES[condition]["eer_kaldi"] + more for condition in ("oo", "oa", "aa")]
+    assert heights(find("eer_by_attacker").draw(results, edition).axes[0]) == pytest.approx(wanted)
+    title = "EER (threshold)" if more else "EER (Kaldi)"
+    for name in ("eer", "eer_by_attacker", "metrics"):
+        assert f"{title}, the EER of VoicePrivacy {edition}," in find(name).caption(edition)
+        labels = {axis.get_ylabel() for axis in find(name).draw(results, edition).axes}
+        assert any(title in label for label in labels)
+        assert not any("EER" in label and title not in label for label in labels)
+
+
+@pytest.mark.parametrize("name", ["eer", "eer_by_attacker"])
+def test_no_whisker_and_no_label_is_clipped(results, name):
+    high = [
+        replace(e, record=replace(e.record, value=0.62, upper=0.91)) if e.record.metric == "eer_kaldi" else e
+        for e in results.entries
+    ]
+    figure = find(name).draw(Results(high, results.tables, results.data), "2020")
+    for axis in figure.axes:
+        top = axis.get_ylim()[1]
+        assert all(np.max(line.get_ydata()) < top for line in axis.lines)
+        area = axis.get_window_extent()
+        assert all(label.get_window_extent().y1 <= area.y1 for label in axis.texts)
+
+
+def test_of_two_modes_the_challenges_is_drawn(results):
+    more = [
+        replace(e, record=replace(e.record, value=0.6, params={"mode": "vpc"}))
+        for e in results.entries
+        if e.record.metric == "deid"
+    ]
+    figure = find("similarity").draw(Results([*results.entries, *more], results.tables, results.data), "2020")
+    assert heights(figure.axes[1]) == pytest.approx([60, 60])
 
 
 def test_the_mean_over_sets_is_taken_for_women_and_men_apart(figures):
@@ -111,7 +144,7 @@ def test_scatter_matches_metrics_of_the_same_set_and_attack(figures):
 
 def test_deid_is_set_beside_the_ignorant_attacker(figures):
     figure = figures["metrics"]
-    place = scatter.PAIRS.index(("deid", "eer_kaldi"))
+    place = scatter.pairs("eer_kaldi").index(("deid", "eer_kaldi"))
     points = {(line.get_xdata()[0], line.get_ydata()[0]) for line in figure.axes[place].lines}
     assert points == {(40.0, 30.0)}
 
@@ -144,7 +177,7 @@ def test_local_linkability_is_what_dsys_integrates():
 
 def test_files_are_the_same_on_every_run(results, tmp_path):
     for place in ("one", "two"):
-        style.save(draw_one(find("jaccard_mean"), results), tmp_path / place, "jaccard_mean")
+        style.save(find("jaccard_mean").draw(results, "2020"), tmp_path / place, "jaccard_mean")
     for kind in style.FORMATS:
         one, two = ((tmp_path / place / f"jaccard_mean.{kind}").read_bytes() for place in ("one", "two"))
         assert one == two
@@ -174,6 +207,12 @@ def test_an_infinite_gain_has_a_label_and_no_bar(results):
         replace(e, record=replace(e.record, value=-math.inf, lower=-math.inf)) if e.record.metric == "g_vd" else e
         for e in results.entries
     ]
-    figure = draw_one(find("similarity"), Results(entries, results.tables, results.data))
+    figure = find("similarity").draw(Results(entries, results.tables, results.data), "2020")
     assert heights(figure.axes[0]) == []
     assert {text.get_text() for text in figure.axes[0].texts} == {"−∞"}
+
+
+def test_the_training_of_one_attacker_is_saved_as_a_picture(tmp_path):
+    rows = [{"epoch": e, "train_loss": 1 / e, "train_error": 0.5, "valid_loss": 2 / e} for e in (1, 2, 3)]
+    save_training("mine", rows, tmp_path / "epochs")
+    assert (tmp_path / "epochs.png").read_bytes().startswith(b"\x89PNG")

@@ -10,6 +10,7 @@ import pytest
 
 from vpeval.embeddings.directory import group, write_embeddings
 from vpeval.protocols import audit
+from vpeval.results.limits import read_limits
 from vpeval.results.records import Record, write_records
 
 SPEAKERS, UTTS, DIMENSION = 8, 6, 32
@@ -67,7 +68,7 @@ def record(system, condition, attacker, eer, half=0.03, attack="", name="toy_tri
 def run(tmp_path, capsys):
     """Audit a toy system: which anonymiser made which set, and the records of verification."""
 
-    def run(anonymisers, records=()):
+    def run(anonymisers, records=(), options=()):
         owners = {utt: utt.split("-")[0] for utt in ORIGINAL}
         for number, (name, anonymiser) in enumerate(zip(SETS, anonymisers, strict=True)):
             made = ANONYMISERS[anonymiser](number + 10)
@@ -78,7 +79,7 @@ def run(tmp_path, capsys):
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "checks.json").write_text(json.dumps(checks))
         write_records(tmp_path / "run/ASV/records.jsonl", [record("original", "oo", "ecapa", 0.02), *records])
-        arguments = ["audit_attacker.py", "--data", "data", "toy", "embeddings", "audit.json", "run"]
+        arguments = ["audit_attacker.py", *options, "--data", "data", "toy", "embeddings", "audit.json", "run"]
         with contextlib.chdir(tmp_path), mock.patch("sys.argv", arguments), pytest.raises(SystemExit) as left:
             runpy.run_path(str(embedding_dirs.ROOT / "local/audit_attacker.py"), run_name="__main__")
         assert left.value.code == 0
@@ -157,7 +158,15 @@ def test_a_ladder_that_climbs_is_fine(run):
         "semi-informed attacker plda does not do worse than the lazy-informed attacker ecapa"
         in of(findings, "b")[1]["sentence"]
     )
-    assert "mean EER 28.0 % against 30.0 % on 1 sets" in of(findings, "b")[1]["sentence"]
+    assert "mean EER (Kaldi) 28.0 % against 30.0 % on 1 sets" in of(findings, "b")[1]["sentence"]
+
+
+def test_the_audit_speaks_of_the_eer_of_the_edition(run):
+    by_threshold = [replace(r, metric="eer_threshold", value=0.45) for r in (record("original", "oo", "ecapa", 0.02),)]
+    findings, flagged = run(("pseudo", "pseudo"), by_threshold, ("--edition", "2024"))
+    assert flagged == {"a"}
+    assert "Attacker ecapa has an EER (threshold) of 45.0 % on original speech" in of(findings, "a")[0]["sentence"]
+    assert run(("pseudo", "pseudo"), by_threshold, ("--edition", "2022"))[1] == set()
 
 
 def test_a_trained_attacker_that_is_a_little_weaker_is_within_the_interval(run):
@@ -174,7 +183,7 @@ def test_a_trained_attacker_that_is_weaker_than_an_untrained_one_is_flagged(run)
 def test_an_attacker_that_fails_on_original_speech_is_flagged(run):
     findings, flagged = run(("pseudo", "pseudo"), [record("original", "oo", "broken", 0.45)])
     assert flagged == {"a"}
-    assert "Attacker broken has an EER of 45.0 % on original speech" in of(findings, "a")[0]["sentence"]
+    assert "Attacker broken has an EER (Kaldi) of 45.0 % on original speech" in of(findings, "a")[0]["sentence"]
 
 
 def test_an_encoder_that_fails_its_own_control_does_not_testify(run):
@@ -199,14 +208,14 @@ def test_retention_and_coherence_by_hand(tmp_path):
     found = audit.compare(audit.Versions(embeddings("o", axes[[0, 0, 1, 1]]), embeddings("x", axes[[2, 2, 3, 3]])))
     assert (found.oo, found.oa, found.aa) == (audit.Gap(1, 0), audit.Gap(0, 0), audit.Gap(1, 0))
     assert (found.retention, found.coherence) == (0, 1)
-    assert (found.sharing, audit.level(found)) == (None, "unknown")
+    assert (found.sharing, audit.level(found, read_limits().audit)) == (None, "unknown")
 
 
 def test_an_attacker_trained_on_another_system_has_no_control_here(run):
     other = record("toy", "aa", "similar", 0.48, attack="none")
-    findings, flagged = run(("pseudo", "pseudo"), [replace(other, notes={"attack_model_legal": "Semi-Informed"})])
+    findings, flagged = run(("pseudo", "pseudo"), [other])
     assert flagged == set()
-    assert "its EER of 48.0 % here (mean of 1 sets) is no control of it" in of(findings, "a")[1]["sentence"]
+    assert "its EER (Kaldi) of 48.0 % here (mean of 1 sets) is no control of it" in of(findings, "a")[1]["sentence"]
 
 
 def test_embeddings_that_are_not_there_are_answered_with_the_stage_that_makes_them(tmp_path):

@@ -1,14 +1,15 @@
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 from toy_runs import make_runs, run_script, write_audio
 
 from vpeval.core.errors import InputError
-from vpeval.figures.data import load_results
+from vpeval.figures.data import Results, load_results
+from vpeval.protocols.findings import Finding, read_findings, write_findings
 from vpeval.report import audio, criteria
-from vpeval.report.audit import read_audit
 from vpeval.report.page import Context, build, inline_svg
 
 VOID = {"meta", "link", "br", "input"}
@@ -69,7 +70,7 @@ def test_every_number_is_a_row_with_interval_and_chance(page, toy):
     n = sum(len(path.read_text().splitlines()) for path in toy.glob("runs/*/*/records.jsonl"))
     body = page[page.index('id="all-numbers"') : page.index("</table>")]
     assert body.count("<tr") == n + 1
-    row = next(row for row in body.split("<tr") if "EER, Kaldi" in row and "lazy-informed" in row)
+    row = next(row for row in body.split("<tr") if "EER (Kaldi)" in row and "lazy-informed" in row)
     assert "15.00\N{NO-BREAK SPACE}%" in row
     assert "13.00 – 17.00" in row
     assert ">50.00<" in row
@@ -79,7 +80,7 @@ def test_every_number_is_a_row_with_interval_and_chance(page, toy):
 
 
 def test_the_page_says_which_eer_is_which(page):
-    for words in ("EER, Kaldi", "EER, threshold", "EER, ROCCH", "VoicePrivacy 2020 and 2022 result files"):
+    for words in ("EER (Kaldi)", "EER (threshold)", "EER (ROCCH)", "the EER of VoicePrivacy 2020 and 2022"):
         assert words in page
 
 
@@ -109,6 +110,46 @@ def test_the_page_is_the_same_on_every_run(page, toy):
 def test_names_and_words_of_others_are_text_never_markup(page):
     assert "Hello &lt;world&gt;" in page
     assert "<world>" not in page.lower()
+
+
+def test_what_others_wrote_is_text_wherever_it_stands(toy):
+    evil = "<img src=x onerror=alert(1)>&\"'"
+    results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
+    entries = [
+        replace(e, record=replace(e.record, system=evil if e.record.system == "toy" else e.record.system,
+                                  recipe=evil, set=evil, attacker=evil, params={**e.record.params, evil: evil},
+                                  notes={**e.record.notes, "tag": evil}, counts={evil: 3}))
+        for e in results.entries
+    ]  # fmt: skip
+    page = build(Results(entries, results.tables, results.data), Context(toy / "figures", evil, evil))
+    assert "<img" not in page
+    assert "&lt;img src=x onerror=alert(1)&gt;&amp;&#34;&#39;" in page
+    outline(page)
+
+
+def test_names_of_figures_that_were_drawn_stay_markup_and_their_titles_text(toy):
+    assert "<svg" in inline_svg((toy / "figures/eer.svg").read_text(), "eer", "a < b")
+    assert 'aria-label="a &lt; b"' in inline_svg((toy / "figures/eer.svg").read_text(), "eer", "a < b")
+
+
+@pytest.mark.parametrize(
+    ("edition", "title", "value"), [("2020", "EER (Kaldi)", "15.0"), ("2024", "EER (threshold)", "25.0")]
+)
+def test_the_page_speaks_of_the_eer_of_its_edition_and_says_so(toy, edition, title, value):
+    results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
+    page = build(results, Context(toy / "figures", edition=edition)).replace("\N{NO-BREAK SPACE}", " ")
+    verdict = page[page.index('id="verdict"') : page.index('id="numbers"')]
+    assert f'<span class="label">{title}</span>' in verdict
+    assert f"in {value} % of the cases: {title}, mean over 2 sets" in verdict
+    assert f"{title}, the EER of VoicePrivacy {edition}, per set and attack model" in page
+    assert f"This page speaks of {title}, the EER of VoicePrivacy {edition}." in page
+
+
+def test_a_page_without_the_eer_of_its_edition_says_so(toy):
+    results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
+    entries = [entry for entry in results.entries if entry.record.metric != "eer_threshold"]
+    page = build(Results(entries, results.tables, results.data), Context(toy / "figures", edition="2024"))
+    assert "The results have no EER (threshold), which is the EER of VoicePrivacy 2024: this page speaks of" in page
 
 
 def test_figures_that_were_not_drawn_are_named(page):
@@ -149,15 +190,42 @@ def test_an_audit_is_shown_where_there_is_one(toy, tmp_path):
     runs = make_runs(tmp_path)
     (runs[1] / "audit.json").write_text(json.dumps([check]))
     page = build(load_results(runs, tmp_path / "data"), Context(tmp_path / "figures"))
-    assert "Enrolment &lt;was&gt; not anonymised." in page
     assert "No audit of the attacker was made" not in page
+    top = page[page.index('id="verdict"') : page.index('class="tiles"')]
+    assert (
+        "toy hardly protects the speakers against the lazy-informed attacker; the audit of the attackers warns." in top
+    )
+    for part in (top, page[page.index('id="attacker"') :]):
+        assert "Enrolment &lt;was&gt; not anonymised." in part
+
+
+def test_an_audit_with_another_eer_than_that_of_the_page_is_noted(tmp_path):
+    runs = make_runs(tmp_path)
+    write_findings(runs[1] / "audit.json", [Finding("a", False, "Fine.", {"metric": "eer_kaldi"})])
+    results = load_results(runs, tmp_path / "data")
+    words = "The audit was made with EER (Kaldi), while this page speaks of EER (threshold)"
+    assert words in build(results, Context(tmp_path / "figures", edition="2024"))
+    assert "The audit was made with" not in build(results, Context(tmp_path / "figures", edition="2022"))
+
+
+def test_an_audit_that_finds_nothing_and_a_missing_one_look_different(toy, tmp_path):
+    runs = make_runs(tmp_path)
+    results = load_results(runs, tmp_path / "data")
+    unaudited = build(results, Context(tmp_path / "figures"))
+    top = unaudited[unaudited.index('id="verdict"') : unaudited.index('class="tiles"')]
+    assert 'The attackers were not <a href="#attacker">audited</a>' in top
+    (runs[1] / "audit.json").write_text('[{"check": "a", "flagged": false, "sentence": "Far from guessing."}]')
+    audited = build(results, Context(tmp_path / "figures"))
+    top = audited[audited.index('id="verdict"') : audited.index('class="tiles"')]
+    assert "caveat" not in top and "audit" not in top
+    assert "Far from guessing." in audited
 
 
 @pytest.mark.parametrize("content", ["{", "3", '{"checks": 1}', '[{"check": "a", "flagged": true}]', "[[]]"])
 def test_a_broken_audit_is_an_error(tmp_path, content):
     (tmp_path / "audit.json").write_text(content)
     with pytest.raises(InputError, match=r"audit\.json: .*run local/audit_attacker\.py again|Run local"):
-        read_audit([tmp_path])
+        read_findings(tmp_path / "audit.json")
 
 
 def test_the_script_writes_the_page_beside_its_figures(tmp_path):

@@ -6,7 +6,14 @@ from vpeval.asv.attackers import Attacker
 from vpeval.figures.data import Entry, Results
 from vpeval.report.verdict import GRADES, judge
 from vpeval.results.attacks import attack_model
+from vpeval.results.limits import read_limits
 from vpeval.results.records import Record
+
+LIMITS = read_limits().verdict
+
+
+def judged(results, system):
+    return judge(results, system, "2024", "eer_threshold", LIMITS)
 
 
 def results(*records, trained_on="original"):
@@ -29,41 +36,41 @@ def found(value, n=20, metric="linkability", condition="aa"):
 
 @pytest.mark.parametrize(("value", "grade"), [(0.05, 0), (0.1, 1), (0.25, 2), (0.35, 3), (0.4, 4), (0.6, 4)])
 def test_the_eer_is_graded_in_the_classes_of_the_challenge(value, grade):
-    verdict = judge(results(eer(value), trained_on="same"), "s")
+    verdict = judged(results(eer(value), trained_on="same"), "s")
     assert verdict.grade == grade
     assert verdict.headline == f"s {GRADES[grade]} against the semi-informed attacker"
 
 
 def test_the_strongest_attacker_counts():
-    verdict = judge(results(eer(0.45, "oa"), eer(0.12, "aa")), "s")
+    verdict = judged(results(eer(0.45, "oa"), eer(0.12, "aa")), "s")
     assert "against the lazy-informed attacker" in verdict.headline
     assert "12.0 %" in verdict.sentences[0]
 
 
 def test_only_test_sets_count_where_there_are_some():
-    verdict = judge(results(eer(0.05, set_name="toy_dev_trials_f"), eer(0.15), trained_on="same"), "s")
+    verdict = judged(results(eer(0.05, set_name="toy_dev_trials_f"), eer(0.15), trained_on="same"), "s")
     assert verdict.grade == 1
 
 
 def test_speakers_that_are_found_outweigh_a_good_eer():
-    verdict = judge(results(eer(0.41), found(0.69), trained_on="same"), "s")
+    verdict = judged(results(eer(0.41), found(0.69), trained_on="same"), "s")
     assert verdict.grade == 0
     assert any("By its EER alone" in caveat for caveat in verdict.caveats)
 
 
 def test_linking_at_chance_is_strong_protection():
-    assert judge(results(eer(0.48), found(0.05), trained_on="same"), "s").grade == 4
+    assert judged(results(eer(0.48), found(0.05), trained_on="same"), "s").grade == 4
 
 
 def test_without_an_attacker_trained_on_the_system_nothing_is_called_more_than_partly_protective():
-    verdict = judge(results(eer(0.48), found(0.05)), "s")
+    verdict = judged(results(eer(0.48), found(0.05)), "s")
     assert verdict.grade == 2
     assert "semi-informed" in verdict.caveats[0]
 
 
 def test_a_system_without_privacy_numbers_gets_no_grade():
     wer = Record("wer", 12.0, system="s", set="toy_test_asr", condition="a")
-    verdict = judge(results(wer), "s")
+    verdict = judged(results(wer), "s")
     assert verdict.grade is None
     assert verdict.headline == "s: privacy was not measured"
     assert verdict.sentences == ("12.0 % of the words are misrecognised.",)
@@ -75,19 +82,36 @@ def test_word_errors_are_pooled_over_sets():
         for system, condition, rates in (("original", "o", (2.0, 4.0)), ("s", "a", (10.0, 20.0)))
         for rate, n in zip(rates, (100, 300), strict=True)
     ]
-    verdict = judge(results(*records), "s")
+    verdict = judged(results(*records), "s")
     assert verdict.sentences == ("Recognition errors rise from 3.5 % to 17.5 % of the words (WER).",)
     assert verdict.tiles[0].note == "original speech 3.5 %, +14.0 points"
 
 
 def test_tiles_place_system_and_original_between_no_privacy_and_chance():
-    verdict = judge(results(eer(0.05, "oo"), eer(0.25), found(1.0, condition="oo"), found(0.525)), "s")
+    verdict = judged(results(eer(0.05, "oo"), eer(0.25), found(1.0, condition="oo"), found(0.525)), "s")
     places = [(tile.original, tile.system) for tile in verdict.tiles]
     assert places[0] == pytest.approx((0.1, 0.5))
     assert places[1] == pytest.approx((0, 0.5))
 
 
 def test_original_speech_alone_is_not_graded_as_a_system():
-    verdict = judge(results(eer(0.02, "oo")), "original")
+    verdict = judged(results(eer(0.02, "oo")), "original")
     assert verdict.headline == "The original speech is not protected"
     assert verdict.caveats == ()
+
+
+def test_word_errors_of_one_recogniser_are_compared_and_genders_do_not_count_twice():
+    def wer(value, system, attacker, gender="", **params):
+        condition = "o" if system == "original" else "a"
+        tags = {"system": system, "set": "toy_test_asr", "condition": condition, "attacker": attacker}
+        return Record("wer", value, counts={"ref_words": 100}, params=params, gender=gender, **tags)
+
+    records = [
+        wer(50.0, "s", "ASR_eval_anon"),
+        *(wer(10.0, name, "whisper", normalizer="vpc2020") for name in ("original", "s")),
+        wer(99.0, "s", "whisper", "f", normalizer="vpc2020"),
+        *(wer(40.0, name, "whisper", normalizer="none") for name in ("original", "s")),
+    ]
+    assert judged(results(*records), "s").sentences == (
+        "Recognition errors go from 10.0 % to 10.0 % of the words (WER).",
+    )

@@ -5,9 +5,11 @@ import pytest
 
 from vpeval.core.errors import InputError
 from vpeval.results import significance as compare
+from vpeval.results.limits import read_limits
 from vpeval.results.records import Record, read_records, write_records
 
-RULES = compare.RULES["2024"]
+LIMITS = read_limits()
+RULES = LIMITS.rules["2024"]
 
 
 def system(name, f, m, wer, uar=None, attacker="ASV_eval_anon", metric="eer_threshold"):
@@ -27,10 +29,10 @@ def test_systems_are_ranked_by_utility_inside_classes_of_the_mean_eer():
                *system("d", 29, 31, 5.9, 42), *system("e", 31, 30, 4.4, 40)]  # fmt: skip
     found = [(s.system, s.least_eer, dict(s.places)) for s in compare.ranking(records, RULES)]
     assert found == [
-        ("c", 30, {"wer": 1, "uar": 3}),
-        ("e", 30, {"wer": 1, "uar": 2}),
-        ("d", 30, {"wer": 3, "uar": 1}),
-        ("b", 10, {"wer": 1}),
+        ("c", 0.3, {"wer": 1, "uar": 3}),
+        ("e", 0.3, {"wer": 1, "uar": 2}),
+        ("d", 0.3, {"wer": 3, "uar": 1}),
+        ("b", 0.1, {"wer": 1}),
         ("a", None, {"wer": 1}),
     ]
 
@@ -40,15 +42,15 @@ def test_the_semi_informed_attacker_counts_and_its_absence_is_noted():
     semi = [replace(record, notes={"attack_model": "semi-informed"}) for record in semi]
     records = system("a", 20, 20, 2.0, attacker="ecapa") + semi
     (standing,) = compare.ranking(records, RULES)
-    assert (standing.model, standing.least_eer, standing.note) == ("semi-informed", 10, "")
+    assert (standing.model, standing.least_eer, standing.note) == ("semi-informed", 0.1, "")
     (standing,) = compare.ranking(system("a", 20, 20, 2.0, attacker="ecapa"), RULES)
-    assert (standing.model, standing.least_eer) == ("lazy-informed", 20)
+    assert (standing.model, standing.least_eer) == ("lazy-informed", 0.2)
     assert "no semi-informed attacker" in standing.note
 
 
 def test_the_ranking_of_2022_asks_for_pitch():
     pitch = Record("pitch_correlation", 0.25, system="a", set="toy_test_trials_f")
-    rules = compare.RULES["2022"]
+    rules = LIMITS.rules["2022"]
     assert "unknown" in compare.ranking(system("a", 20, 20, 2.0), rules)[0].note
     assert "0.250 is not above 0.3" in compare.ranking([*system("a", 20, 20, 2.0), pitch], rules)[0].note
 
@@ -64,7 +66,7 @@ def test_the_overview_has_a_line_per_system_and_attack():
         *system("a", 20, 30, 2.0),
         Record("wer", 1.0, 0.5, 1.5, system="original", set="toy_dev_asr", condition="o"),
     ]
-    assert compare.overview(records).splitlines() == [
+    assert compare.overview(records, "2024").splitlines() == [
         "                   system    condition  attacker       dev               test",
         "EER (threshold) %  a         a-a        ASV_eval_anon                 -  25.00",
         "WER %              original  o                         1.00 [0.50,1.50]      -",
@@ -74,7 +76,7 @@ def test_the_overview_has_a_line_per_system_and_attack():
 
 def test_nothing_to_compare_is_an_error():
     with pytest.raises(InputError, match="no verification or recognition results"):
-        compare.overview([])
+        compare.overview([], "2024")
 
 
 @pytest.fixture
@@ -99,8 +101,8 @@ def runs(tmp_path):
 
 
 def test_paired_differences_come_with_interval_and_corrected_p_value(runs):
-    systems = compare.scored_systems([runs / "good/results.jsonl", runs / "bad/results.jsonl"])
-    found = compare.differences(systems, "bad", runs / "data", resamples=40)
+    systems = compare.scored_systems([runs / "good/results.jsonl", runs / "bad/results.jsonl"], "2020")
+    found = compare.differences(systems, "bad", runs / "data", "2020", resamples=40)
     assert [(r.metric, r.system, r.params["versus"]) for r in found] == [
         ("eer_kaldi_difference", "good", "bad"),
         ("min_cllr_difference", "good", "bad"),
@@ -108,7 +110,7 @@ def test_paired_differences_come_with_interval_and_corrected_p_value(runs):
     eer = found[0]
     assert 0.2 < eer.lower < eer.value < eer.upper
     assert eer.notes["p_value"] == eer.notes["p_holm"] == pytest.approx(2 / 41)
-    assert "0.049*" in compare.render_differences(found)
+    assert "0.049*" in compare.render_differences(found, LIMITS.significance)
 
 
 def test_holms_correction_by_hand():
@@ -117,21 +119,38 @@ def test_holms_correction_by_hand():
 
 
 def test_a_run_is_not_compared_with_itself_or_with_other_trials(runs):
-    systems = compare.scored_systems([runs / "bad/results.jsonl"])
-    assert compare.differences(systems, "bad", runs / "data") == []
+    systems = compare.scored_systems([runs / "bad/results.jsonl"], "2020")
+    assert compare.differences(systems, "bad", runs / "data", "2020") == []
 
 
 def test_only_scores_of_the_same_attacker_are_compared(runs):
     good = read_records(runs / "good/results.jsonl")
     write_records(runs / "good/results.jsonl", [record.tagged({"attacker": "another"}) for record in good])
-    systems = compare.scored_systems([runs / "good/results.jsonl", runs / "bad/results.jsonl"])
-    assert compare.differences(systems, "bad", runs / "data", resamples=40) == []
+    systems = compare.scored_systems([runs / "good/results.jsonl", runs / "bad/results.jsonl"], "2020")
+    assert compare.differences(systems, "bad", runs / "data", "2020", resamples=40) == []
 
 
 def test_the_plot_needs_privacy_and_utility():
     tradeoff = pytest.importorskip("vpeval.results.tradeoff")
-    figure = tradeoff.privacy_utility([*system("a", 20, 30, 2.0), *system("b", 40, 40, 8.0)], (10, 20))
+    figure = tradeoff.privacy_utility([*system("a", 20, 30, 2.0), *system("b", 40, 40, 8.0)], "2024", (0.1, 0.2))
     (axis,) = figure.axes
     assert [c.lines[0].get_xydata().tolist() for c in axis.containers] == [[[2.0, 25.0]], [[8.0, 40.0]]]
     with pytest.raises(InputError, match="needs EERs and word error rates"):
-        tradeoff.privacy_utility(system("a", 20, 30, 2.0)[:2])
+        tradeoff.privacy_utility(system("a", 20, 30, 2.0)[:2], "2024")
+
+
+def test_a_ranking_by_another_eer_than_that_of_the_edition_is_noted():
+    both = [*system("a", 20, 20, 2.0), *system("a", 32, 32, 2.0, metric="eer_kaldi")[:2]]
+    assert [(s.least_eer, s.note) for s in compare.ranking(both, RULES)] == [(0.2, "")]
+    (standing,) = compare.ranking(both, LIMITS.rules["2022"])
+    assert (standing.least_eer, standing.eer.metric) == (0.3, "eer_kaldi")
+    (standing,) = compare.ranking(system("a", 20, 20, 2.0), LIMITS.rules["2022"])
+    assert "by its EER (threshold): the results have no other" in standing.note
+
+
+def test_whiskers_of_the_plot_are_not_clipped():
+    tradeoff = pytest.importorskip("vpeval.results.tradeoff")
+    records = [replace(r, lower=0.3, upper=0.9) if r.metric.startswith("eer") else r for r in system("a", 60, 60, 2.0)]
+    (axis,) = tradeoff.privacy_utility(records, "2024").axes
+    assert axis.get_ylim()[1] > 60 + np.hypot(15, 15)
+    assert axis.get_ylabel().startswith("EER (threshold), %")

@@ -58,7 +58,7 @@ def test_every_kind_of_table_is_made_from_what_there_is():
 
 def test_systems_stand_side_by_side_with_the_best_in_bold():
     rows = body(latex_systems.tables(RECORDS)["systems_test"])
-    assert rows[0] == [r"EER, \% $\uparrow$", "o-a", "ecapa", "5.00", r"\textbf{30.00}", r"\textbf{30.00}"]
+    assert rows[0] == [r"EER (Kaldi), \% $\uparrow$", "o-a", "ecapa", "5.00", r"\textbf{30.00}", r"\textbf{30.00}"]
     assert rows[1][3:] == ["5.00", r"20.00 {\scriptsize [10.00, 30.00]}", r"\textbf{25.00}"]
     assert rows[-1] == [r"WER, \% $\downarrow$", "a", "w", "4.00", r"\textbf{8.00}", "9.00"]
 

@@ -1,6 +1,6 @@
 import pytest
 
-from vpeval.results.names import SetName
+from vpeval.results.names import SetName, set_title
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,9 @@ def test_a_name_is_taken_apart(name, corpus, partition, role, gender, subset, sy
 
 def test_another_name_is_none_of_the_challenge():
     assert SetName.parse("train-clean-360") is None
+
+
+def test_set_names_become_words():
+    assert set_title("vctk_dev_trials_f_common") == "vctk dev common, female"
+    assert set_title("vctk_dev_trials_f_common", gender=False) == "vctk dev common"
+    assert set_title("mini_all") == "mini all"

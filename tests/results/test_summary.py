@@ -41,10 +41,10 @@ def test_the_summary_of_a_small_run():
         summary.render(RECORDS)
         == """\
 Privacy: speaker verification (attacker ecapa)
-                                         original  mcadams  mcadams
-                         chance               o-o      o-a      a-a
-toy_dev_trials_f  EER %      50  5.00 [4.00,6.25]    50.00    25.00
-                  Cllr        -             1.500        -        -
+                                                 original  mcadams  mcadams
+                                 chance               o-o      o-a      a-a
+toy_dev_trials_f  EER (Kaldi) %      50  5.00 [4.00,6.25]    50.00    25.00
+                  Cllr bit            -             1.500        -        -
 
 Utility (recogniser whisper)
                     original           mcadams
@@ -54,12 +54,12 @@ toy_dev_asr  WER %      5.25  8.70 [8.00,9.50]
 Other measures
                                  mcadams
                          chance      a-a
-linkability % N=20 L=1      5.0     75.0
-linkability % N=100 L=1     1.0     50.0
+Linkability % N=20 L=1      5.0     75.0
+Linkability % N=100 L=1     1.0     50.0
 
 o-o: original enrolment and trials; o-a: anonymised trials; a-a: both anonymised. [95 % interval].
-EER: eer_kaldi, the one of the VoicePrivacy results files. Chance: where an attacker learns nothing.
-Better privacy is nearer to chance; better utility: lower WER and CER, higher values of the rest.
+EER (Kaldi): the EER of VoicePrivacy 2020.
+Chance: an attacker learns nothing; better privacy is nearer to it. Better utility: lower WER and CER, higher others.
 Other measures: all speakers, or average of the test sets; N speakers, L utterances of each. SRD, DeID
 and G_VD look at embeddings alone, whatever the attacker's back end.
 """
@@ -123,14 +123,14 @@ def test_a_run_with_everything_fits_a_screen(sets, attackers):
 
 def test_many_sets_are_averaged_by_partition():
     text = summary.render(run(TWELVE))
-    assert "dev (6 sets)   EER %" in text
+    assert "dev (6 sets)   EER (Kaldi) %" in text
     assert "vctk" not in text
 
 
 def test_of_sizes_the_easiest_and_the_hardest_case_are_shown():
     text = summary.render(run(FOUR))
-    shown = [line[:26].rstrip() for line in text.splitlines() if line.startswith("linkability")]
-    assert shown == ["linkability % N=20 L=all", "linkability % N=40 L=1"]
+    shown = [line[:26].rstrip() for line in text.splitlines() if line.startswith("Linkability")]
+    assert shown == ["Linkability % N=20 L=all", "Linkability % N=40 L=1"]
 
 
 def test_the_chance_level_of_d_sys_is_that_of_shuffled_labels():
@@ -161,3 +161,31 @@ def test_two_values_for_one_cell_are_refused():
 def test_no_records_are_refused():
     with pytest.raises(InputError, match="no records"):
         summary.render([])
+
+
+def test_the_eer_is_that_of_the_edition():
+    records = [
+        asv(metric, value, "aa", "x", attacker=attacker)
+        for metric, values in (("eer_kaldi", (0.1, 0.2)), ("eer_threshold", (0.3, 0.15)))
+        for attacker, value in zip(("one", "two"), values, strict=True)
+    ]
+    records += [asv("dsys", value, "aa", "x", attacker=name) for name, value in (("one", 0.5), ("two", 0.6))]
+    for edition, title, strongest in (("2020", "EER (Kaldi)", "one"), ("2026", "EER (threshold)", "two")):
+        text = summary.render(records, edition)
+        assert {
+            line.split(" %")[0].split("  ")[-1] for line in text.splitlines() if "EER (" in line and " %" in line
+        } == {title}
+        assert f"{title}: the EER of VoicePrivacy {edition}.\n" in text
+        assert f"Other measures (attacker {strongest})" in text
+
+
+def test_the_eer_of_published_results_is_told_apart_and_not_left_out():
+    records = [
+        *(asv(metric, 0.1, "aa", "mine") for metric in ("eer_kaldi", "eer_threshold", "eer_rocch")),
+        asv("eer_threshold", 0.3, "aa", "published"),
+    ]
+    text = summary.render(records, "2020")
+    rows = [line.split() for line in text.splitlines() if "EER (" in line and "50" in line]
+    assert [row[-2:] for row in rows] == [["10.00", "-"], ["-", "30.00"]]
+    assert "EER (Kaldi): the EER of VoicePrivacy 2020; EER (threshold): of results without it.\n" in text
+    assert max(map(len, text.splitlines())) <= summary.WIDTH

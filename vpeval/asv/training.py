@@ -7,7 +7,6 @@ so that a training that was interrupted and taken up again ends in the same weig
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import os
@@ -22,6 +21,8 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from vpeval.asv.encoders import NeuralEncoder
+from vpeval.asv.epochs import FILE as EPOCHS
+from vpeval.asv.epochs import add_epoch
 from vpeval.asv.speechbrain import (
     AdditiveAngularMargin,
     Brain,
@@ -40,7 +41,6 @@ from vpeval.asv.speechbrain import (
 from vpeval.audio.io import RATE, read_audio
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
-from vpeval.core.files import atomic_path, write_text
 from vpeval.core.seeds import derive, generator
 from vpeval.data.directory import DataDir
 
@@ -156,33 +156,13 @@ def train(encoder: NeuralEncoder, profile: Profile, corpus: Corpus, seed: int, w
     checkpointer = Checkpointer(work / "checkpoints", recoverables=recoverables)
     if warm and checkpointer.find_checkpoint() is None:
         _imprint(classifier, encoder, corpus.select(chosen), profile)
-    brain = _Training(encoder, classifier, profile, seed, checkpointer, scheduler, batches, work / "epochs.jsonl")
+    brain = _Training(encoder, classifier, profile, seed, checkpointer, scheduler, batches, work / EPOCHS)
     validation = None
     if held_out:
         validation = DataLoader(_Speech(corpus.select(held_out), profile, seed, None), profile.batch)
     data = DataLoader(speech, batch_sampler=batches, num_workers=profile.workers)
     brain.fit(counter, data, validation, progressbar=False)
     checkpointer.recover_if_possible(min_key="error")
-
-
-def read_epochs(path: Path) -> list[dict[str, float]]:
-    """The lines of an epochs.jsonl; [] if there is none yet."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
-
-
-def plot_epochs(epochs: Sequence[dict[str, float]], path: Path) -> None:
-    """Losses and errors over the epochs, as a picture."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 2.6), layout="constrained")
-    for axis, quantity in zip(figure.subplots(1, 2), ("loss", "error"), strict=True):
-        for part in ("train", "valid"):
-            points = [(row["epoch"], row[f"{part}_{quantity}"]) for row in epochs if f"{part}_{quantity}" in row]
-            axis.plot([x for x, _ in points], [y for _, y in points], marker="o", ms=3, label=part)
-        axis.set(xlabel="epoch", title=quantity)
-        axis.legend()
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=120, metadata={"Software": None})
 
 
 class _Batches(Sampler[list[int]]):
@@ -326,8 +306,7 @@ class _Training(Brain):
         if not math.isfinite(loss):
             raise InputError(f"the loss of epoch {epoch} is {loss}; try a smaller 'rate' in the training profile")
         if if_main_process():
-            rows = [old for old in read_epochs(self.epochs_file) if old["epoch"] < epoch]
-            write_text(self.epochs_file, "".join(json.dumps(line) + "\n" for line in [*rows, row]))
+            add_epoch(self.epochs_file, row)
             numbers = ", ".join(f"{name} {value:.3f}" for name, value in self.row.items())
             log.info("epoch %d of %d: %s, %.0f s", epoch, self.profile.epochs, numbers, seconds)
             print(f"progress: {epoch}/{self.profile.epochs}", flush=True)

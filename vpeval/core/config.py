@@ -15,14 +15,24 @@ T = TypeVar("T")
 
 def read_config(path: str | Path, **keys: type) -> dict[str, Any]:
     """Read a yaml file that must have exactly `keys`, each of the given type."""
-    config = _read(Path(path))
+    return _checked(_read(Path(path)), path, keys)
+
+
+def check_section(section: object, name: str, path: str | Path, **keys: type) -> dict[str, Any]:
+    """A section of a file that was read, called `name`, which must have exactly `keys` as well."""
+    if not isinstance(section, dict):
+        raise InputError(f"'{name}' must be a list of 'key: value' lines", path)
+    return _checked(section, path, keys, f"{name}.")
+
+
+def _checked(config: dict[str, Any], path: str | Path, keys: Mapping[str, type], prefix: str = "") -> dict[str, Any]:
     for key, kind in keys.items():
         if key not in config:
-            raise InputError(f"'{key}' is missing", path)
+            raise InputError(f"'{prefix}{key}' is missing", path)
         if not _is_of(kind, config[key]):
-            raise InputError(f"'{key}' must be of type {kind.__name__}, not {config[key]!r}", path)
+            raise InputError(f"'{prefix}{key}' must be of type {kind.__name__}, not {config[key]!r}", path)
     if unknown := [key for key in config if key not in keys]:
-        raise InputError(f"unknown key '{unknown[0]}'; there are {', '.join(keys)}", path)
+        raise InputError(f"unknown key '{prefix}{unknown[0]}'; there are {', '.join(keys)}", path)
     return config
 
 

@@ -4,34 +4,64 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from statistics import fmean
 from typing import TypeVar
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
 
 from vpeval.figures.data import Entry, Results
-from vpeval.figures.labels import GENDERS, metric, set_title
 from vpeval.figures.style import INK, MUTED, PAPER, grid, legend
 from vpeval.results.attacks import UNPROTECTED
+from vpeval.results.headline import in_challenge_mode
+from vpeval.results.metrics import Metric, describe
+from vpeval.results.names import GENDERS, set_title
 
 T = TypeVar("T")
+_HALO = [withStroke(linewidth=2.4, foreground=PAPER)]
+"""Around whiskers, which would not be seen on the dark bar of a strong attacker."""
 
 
-def eer_bars(results: Results) -> Figure | None:
+def eer_bars(results: Results, eer: str) -> Figure | None:
     """EER of every set under every attack model, with intervals over speakers."""
-    return _verification_bars(results, "eer_kaldi", top=0.56)
+    return _verification_bars(results, eer)
 
 
 def min_cllr_bars(results: Results) -> Figure | None:
     """Min Cllr of every set under every attack model, with intervals over speakers."""
-    return _verification_bars(results, "min_cllr", top=1.1)
+    return _verification_bars(results, "min_cllr")
 
 
-def eer_by_attacker(results: Results) -> Figure | None:
+def _verification_bars(results: Results, metric: str) -> Figure | None:
+    entries = results.of(metric)
+    if not entries:
+        return None
+    kind = describe(metric)
+    panels = _in_order(set_title(entry.record.set, gender=False) for entry in entries)
+    columns = min(len(panels), 3)
+    figure, axes = grid(-(-len(panels) // columns), columns, height=2.7, sharey=True)
+    cells = [axis for row in axes for axis in row]
+    for axis, panel in zip(cells, panels, strict=False):
+        chosen = [entry for entry in entries if set_title(entry.record.set, gender=False) == panel]
+        genders = _in_order(entry.record.gender for entry in chosen)
+        _bars(results, axis, chosen, genders, lambda entry: entry.record.gender)
+        axis.set_xticks(range(len(genders)), [GENDERS.get(gender, "all speakers") for gender in genders])
+        axis.set_title(panel)
+    _room_for(cells[: len(panels)], entries, kind)
+    for axis in cells[len(panels) :]:
+        axis.set_axis_off()
+    for row in axes:
+        row[0].set_ylabel(kind.axis)
+    _legend(figure, results, entries)
+    return figure
+
+
+def eer_by_attacker(results: Results, eer: str) -> Figure | None:
     """Mean EER over all sets for every system and attack model, women and men apart; a dot is a set."""
-    entries = results.of("eer_kaldi")
+    entries, kind = results.of(eer), describe(eer)
     genders = [gender for gender in GENDERS if any(e.record.gender == gender for e in entries)] or [""]
     if len({entry.model for entry in entries} - {UNPROTECTED}) < 1:
         return None
@@ -44,24 +74,23 @@ def eer_by_attacker(results: Results) -> Figure | None:
     }
     for axis, gender in zip(axes[0], genders, strict=True):
         for each, x in place.items():
-            values = [100 * e.record.value for e in entries if e.series == each and e.record.gender == gender]
+            values = [kind.scale * e.record.value for e in entries if e.series == each and e.record.gender == gender]
             if values:
                 axis.bar(x, fmean(values), 0.9, color=results.colour(each))
                 axis.plot([x] * len(values), values, "o", ms=4, mfc=PAPER, mec=INK, mew=0.8)
                 _label(axis, x, max(values), f"{fmean(values):.1f}")
         axis.set_xticks(list(middles.values()), list(middles))
         axis.grid(False, axis="x")
-        axis.set_ylim(0, 56)
-        _chance(axis, 50, "chance: no information")
         axis.set_title(GENDERS.get(gender, "all speakers"))
-    axes[0][0].set_ylabel("Mean " + metric("eer_kaldi").axis)
+    _room_for(axes[0], entries, kind)
+    axes[0][0].set_ylabel(f"Mean {kind.axis}")
     _legend(figure, results, entries)
     return figure
 
 
 def similarity_bars(results: Results) -> Figure | None:
     """Gain of voice distinctiveness and de-identification of every set, with intervals over speakers."""
-    entries = results.of("g_vd", "deid")
+    entries = in_challenge_mode(results.of("g_vd", "deid"), attrgetter("record"))
     if not entries:
         return None
     sets = _in_order(entry.record.set for entry in entries)
@@ -74,37 +103,12 @@ def similarity_bars(results: Results) -> Figure | None:
         else:
             axis.set_xticks(range(len(sets)), [set_title(each) for each in sets], rotation=90)
         axis.axhline(0, color=MUTED, lw=0.8)
-        axis.set_ylabel(metric(name).axis)
+        axis.set_ylabel(describe(name).axis)
         axis.margins(y=0.12)
     axes[0][0].set_title("Voice distinctiveness (0: as original)")
     axes[0][1].set_title("De-identification (100: perfect)")
     if len(results.series(entries)) > 1:
         _legend(figure, results, entries)
-    return figure
-
-
-def _verification_bars(results: Results, name: str, top: float) -> Figure | None:
-    entries = results.of(name)
-    if not entries:
-        return None
-    kind = metric(name)
-    panels = _in_order(set_title(entry.record.set, gender=False) for entry in entries)
-    columns = min(len(panels), 3)
-    figure, axes = grid(-(-len(panels) // columns), columns, height=2.7, sharey=True)
-    cells = [axis for row in axes for axis in row]
-    for axis, panel in zip(cells, panels, strict=False):
-        chosen = [entry for entry in entries if set_title(entry.record.set, gender=False) == panel]
-        genders = _in_order(entry.record.gender for entry in chosen)
-        _bars(results, axis, chosen, genders, lambda entry: entry.record.gender)
-        axis.set_xticks(range(len(genders)), [GENDERS.get(gender, "all speakers") for gender in genders])
-        axis.set_ylim(0, kind.scale * top)
-        _chance(axis, kind.scale * (kind.chance or 0), "chance: no information")
-        axis.set_title(panel)
-    for axis in cells[len(panels) :]:
-        axis.set_axis_off()
-    for row in axes:
-        row[0].set_ylabel(kind.axis)
-    _legend(figure, results, entries)
     return figure
 
 
@@ -115,14 +119,14 @@ def _bars(
     series = results.series(entries)
     width = 0.82 / len(series)
     for entry in entries:
-        record, kind = entry.record, metric(entry.record.metric)
+        record, kind = entry.record, describe(entry.record.metric)
         left = groups.index(group(entry)) + (series.index(entry.series) - (len(series) - 1) / 2) * width
         value = kind.scale * record.value
         ends = [kind.scale * end for end in (record.lower, record.upper) if end is not None and math.isfinite(end)]
         if math.isfinite(value):
             axis.bar(left, value, width * 0.9, color=results.colour(entry.series))
         if len(ends) == 2:
-            axis.plot([left, left], ends, color=INK, lw=1)
+            axis.plot([left, left], ends, color=INK, lw=1, path_effects=_HALO)
         if len(entries) <= 8:
             # G_VD is -inf where the voices cannot be told apart any more: there is no bar, but a label.
             tip = max([value, *ends]) if value >= 0 else min([value, *ends])
@@ -138,10 +142,20 @@ def _label(axis: Axes, x: float, y: float, text: str, below: bool = False) -> No
     )
 
 
-def _chance(axis: Axes, level: float, text: str) -> None:
+def _room_for(axes: Sequence[Axes], entries: Sequence[Entry], kind: Metric) -> None:
+    """From 0 to above chance and above the highest whisker with its label; a line at chance."""
+    chance = kind.scale * (kind.chance or 0)
+    ends = [kind.scale * max(e.record.value, e.record.upper or 0) for e in entries]
+    top = max([chance, *filter(math.isfinite, ends)])
+    for axis in axes:
+        axis.set_ylim(0, 1.12 * top)
+        _chance(axis, chance)
+
+
+def _chance(axis: Axes, level: float) -> None:
     axis.axhline(level, color=MUTED, lw=1, ls=(0, (1, 1.5)))
     axis.annotate(
-        text,
+        "chance: no information",
         (0, level),
         (3, 2),
         xycoords=("axes fraction", "data"),

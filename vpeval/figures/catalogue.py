@@ -3,37 +3,53 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib
 from matplotlib.figure import Figure
 
 from vpeval.core.errors import InputError
 from vpeval.figures import bars, curves, legal_curves, matrices, ranks, scatter, speakers, style, training
 from vpeval.figures.data import Results
+from vpeval.results.headline import eer_of
+from vpeval.results.metrics import describe
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure: its file name, title, caption, what it needs, and the function that draws it or finds no data."""
+    """A figure: its file name, title, caption, what it needs, and the function that draws it or finds no data.
+
+    A figure of the EER (`of_eer`) is drawn for one estimator, given as `eer`; its caption has a place for the name.
+    """
 
     name: str
     title: str
-    caption: str
+    words: str
     needs: str
-    draw: Callable[[Results], Figure | None]
+    function: Callable[..., Figure | None]
+    of_eer: bool = False
+
+    def caption(self, edition: str) -> str:
+        """What the figure shows, with the EER of the edition."""
+        title = describe(eer_of(edition)).title
+        return self.words.format(eer=f"{title}, the EER of VoicePrivacy {edition},") if self.of_eer else self.words
+
+    def draw(self, results: Results, edition: str) -> Figure | None:
+        """The figure in the common style; None where the data are absent."""
+        chosen = {"eer": eer_of(edition)} if self.of_eer else {}
+        return style.draw(self.name, lambda: self.function(results, **chosen))
 
 
 CATALOGUE = (
     Plot(
         "eer",
         "Equal error rate",
-        "EER (Kaldi's, as in the VoicePrivacy 2020 and 2022 result files) per set and attack model; whiskers are 95 % "
-        "intervals over speakers. Higher is more private; 50 % is chance.",
+        "{eer} per set and attack model; whiskers are 95 % intervals over speakers. Higher is more private; 50 % is "
+        "chance.",
         "verification records (stage 6)",
         bars.eer_bars,
+        of_eer=True,
     ),
     Plot(
         "min_cllr",
@@ -45,10 +61,11 @@ CATALOGUE = (
     Plot(
         "eer_by_attacker",
         "EER by attack model",
-        "Mean EER over all sets, women and men apart; circles are the sets. Darker bars are stronger attackers: what "
-        "counts is the lowest bar of a system.",
+        "{eer} as a mean over all sets, women and men apart; circles are the sets. Darker bars are stronger attackers: "
+        "what counts is the lowest bar of a system.",
         "verification records of an anonymised condition (stage 6)",
         bars.eer_by_attacker,
+        of_eer=True,
     ),
     Plot(
         "legal",
@@ -130,42 +147,28 @@ CATALOGUE = (
     Plot(
         "metrics",
         "One metric against another",
-        "A point per set and attack model. Points off the common trend show what one metric sees and another does not.",
+        "A point per set and attack model; {eer} where it says EER. Points off the common trend show what one metric "
+        "sees and another does not.",
         "verification and similarity records (stages 6 and 7)",
         scatter.metric_scatter,
+        of_eer=True,
     ),
     Plot(
         "training",
         "Training of the attackers",
         "Numbers of the training logs over the epochs. An attacker that has not converged overestimates privacy.",
         "a training log of an attacker (stage 4)",
-        training.training_curves,
+        training.attackers,
     ),
 )
 
 
-def draw(results: Results) -> Iterator[tuple[Plot, Figure | None]]:
-    """Draw all figures, one after the other; None where the data are absent."""
-    for plot in CATALOGUE:
-        yield plot, draw_one(plot, results)
-
-
-def draw_one(plot: Plot, results: Results) -> Figure | None:
-    """Draw a figure in the common style and lay it out."""
-    with matplotlib.rc_context(style.rc(plot.name)):
-        figure = plot.draw(results)
-        if figure is not None:
-            # The layout is worked out once here instead of once for every format.
-            figure.draw_without_rendering()
-            figure.set_layout_engine("none")
-    return figure
-
-
-def write_figures(results: Results, out: Path, formats: Sequence[str] = style.FORMATS) -> int:
+def write_figures(results: Results, out: Path, edition: str, formats: Sequence[str] = style.FORMATS) -> int:
     """Draw what there are data for into directory `out`, and remove what is left there of other data."""
     logging.getLogger("fontTools").setLevel(logging.WARNING)  # it reports on every glyph that it puts into a PDF
     count = 0
-    for plot, figure in draw(results):
+    for plot in CATALOGUE:
+        figure = plot.draw(results, edition)
         if figure is None:
             logging.info("figure %s is left out; it needs %s", plot.name, plot.needs)
             for kind in style.FORMATS:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.asv.attackers import read_attacker
+from vpeval.asv.epochs import read_epochs
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_lines
 from vpeval.data.trials import read_scores, read_trials
 from vpeval.figures.style import model_rank, shade, system_colours
 from vpeval.metrics.scores import PooledScores, pool
@@ -134,20 +134,6 @@ def load_results(
         raise InputError("holds no records; run the scoring stages first", tables[0])
     logs = {name: read_epochs(path) for name, path in (training or {}).items()}
     return Results(list(entries.values()), tables, data, logs)
-
-
-def read_epochs(path: Path) -> list[dict[str, float]]:
-    """The log of a training: a JSON object a line, with "epoch" and any numbers."""
-    epochs = []
-    for number, line in read_lines(path):
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(f"is not JSON ({error.msg}); is the file cut short?", path, number) from None
-        if not isinstance(row, dict) or not isinstance(row.get("epoch"), int | float):
-            raise InputError('is not an epoch: an object with a number "epoch" is expected', path, number)
-        epochs.append({name: float(value) for name, value in row.items() if isinstance(value, int | float)})
-    return epochs
 
 
 def read_side_file(entry: Entry, what: str) -> dict[str, Any] | None:

@@ -10,8 +10,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter, NullLocator
 
 from vpeval.figures.data import Entry, Results
-from vpeval.figures.labels import metric
 from vpeval.figures.style import LINES, MARKERS, MUTED, grid, legend
+from vpeval.results.metrics import describe
 
 _ROWS = ("singling_out", "linkability", "one_minus_eer")
 _CHANCE = (0, (1, 1.5))
@@ -30,7 +30,7 @@ def legal_curves(results: Results) -> Figure | None:
         for length, axis in zip(lengths, row, strict=True):
             chosen = [e for e in entries if e.record.metric == name and e.record.params["L"] == length]
             _panel(results, axis, chosen, sizes)
-        row[0].set_ylabel(metric(name).axis)
+        row[0].set_ylabel(describe(name).axis)
     for length, axis in zip(lengths, axes[0], strict=True):
         axis.set_title("all utterances" if length == "all" else f"L = {length}")
     figure.supxlabel("number of speakers N", fontsize=8.5)

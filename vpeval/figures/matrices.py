@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from vpeval.figures.data import Results, read_matrix, read_side_file
-from vpeval.figures.labels import set_title
 from vpeval.figures.style import NEUTRAL, grid
-from vpeval.results.names import CONDITIONS
+from vpeval.results.headline import in_challenge_mode
+from vpeval.results.names import CONDITIONS, set_title
 
 _COLOURS = LinearSegmentedColormap.from_list(
     "similarity", ["#f4f7fa", "#b9d3e6", "#5d9bc9", "#1f5f9b", "#0b2a55"]
@@ -19,7 +21,7 @@ _TITLES = {"oo": "original – original", "oa": "original – anonymised", "aa":
 
 def similarity_matrices(results: Results) -> Figure | None:
     """Similarity of every pair of speakers, before, across and after anonymisation; a row per set and system."""
-    entries = results.of("g_vd")
+    entries = in_challenge_mode(results.of("g_vd"), attrgetter("record"))
     files = [(entry, read_side_file(entry, "matrices")) for entry in entries]
     rows = [(entry, content) for entry, content in files if content]
     if not rows:

@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vpeval.figures.data import Entry, Results
-from vpeval.figures.labels import metric
 from vpeval.figures.style import MARKERS, grid, legend
 from vpeval.results.attacks import IGNORANT
-
-PAIRS = (
-    ("eer_kaldi", "min_cllr"),
-    ("dsys", "min_cllr"),
-    ("eer_kaldi", "cllr"),
-    ("eer_kaldi", "dsys"),
-    ("zebra_population", "min_cllr"),
-    ("zebra_individual", "min_cllr"),
-    ("deid", "g_vd"),
-    ("deid", "eer_kaldi"),
-    ("deid", "min_cllr"),
-)
+from vpeval.results.headline import in_challenge_mode
+from vpeval.results.metrics import describe
 
 
-def metric_scatter(results: Results) -> Figure | None:
+def pairs(eer: str) -> tuple[tuple[str, str], ...]:
+    """The metrics that are set against each other; `eer` is the one that is meant by EER."""
+    return (
+        (eer, "min_cllr"),
+        ("dsys", "min_cllr"),
+        (eer, "cllr"),
+        (eer, "dsys"),
+        ("zebra_population", "min_cllr"),
+        ("zebra_individual", "min_cllr"),
+        ("deid", "g_vd"),
+        ("deid", eer),
+        ("deid", "min_cllr"),
+    )
+
+
+def metric_scatter(results: Results, eer: str) -> Figure | None:
     """A point per set, system and attack model; DeID is set beside the ignorant attacker's numbers."""
-    points = {pair: _pairs(results, *pair) for pair in PAIRS}
+    points = {pair: _pairs(results, *pair) for pair in pairs(eer)}
     shown = [pair for pair, found in points.items() if found]
     if not shown:
         return None
@@ -38,8 +43,8 @@ def metric_scatter(results: Results) -> Figure | None:
     for (x, y), axis in zip(shown, cells, strict=False):
         _draw(results, axis, points[x, y])
         note = ", ignorant" if x == "deid" and y != "g_vd" else ""
-        axis.set_xlabel(metric(x).axis)
-        axis.set_ylabel(metric(y).axis + note)
+        axis.set_xlabel(describe(x).axis)
+        axis.set_ylabel(describe(y).axis + note)
         axis.margins(0.08)
     for axis in cells[len(shown) :]:
         axis.set_axis_off()
@@ -54,19 +59,21 @@ def metric_scatter(results: Results) -> Figure | None:
 
 def _pairs(results: Results, x: str, y: str) -> list[tuple[Entry, Entry]]:
     """Entries of `x` and `y` for the same set, system and attacker; matched across attack models only for DeID."""
-    others = {(entry.record.set, entry.series): entry for entry in results.of(y)}
-    pairs = []
-    for entry in results.of(x):
+    others = {
+        (entry.record.set, entry.series): entry for entry in in_challenge_mode(results.of(y), attrgetter("record"))
+    }
+    found = []
+    for entry in in_challenge_mode(results.of(x), attrgetter("record")):
         system, model, attacker = entry.series
         wanted = IGNORANT if x == "deid" and y != "g_vd" else model
         other = others.get((entry.record.set, (system, wanted, attacker)))
         if other and math.isfinite(entry.record.value) and math.isfinite(other.record.value):
-            pairs.append((entry, other))
-    return pairs
+            found.append((entry, other))
+    return found
 
 
-def _draw(results: Results, axis: Axes, pairs: list[tuple[Entry, Entry]]) -> None:
-    for one, other in pairs:
-        x, y = (metric(entry.record.metric).scale * entry.record.value for entry in (one, other))
+def _draw(results: Results, axis: Axes, points: list[tuple[Entry, Entry]]) -> None:
+    for one, other in points:
+        x, y = (describe(entry.record.metric).scale * entry.record.value for entry in (one, other))
         series = other.series
         axis.plot(x, y, marker=MARKERS.get(series[1], "o"), color=results.colour(series), ls="", alpha=0.9)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import matplotlib
 from matplotlib.artist import Artist
@@ -28,6 +28,7 @@ MARKERS = {UNPROTECTED: "s", IGNORANT: "v", LAZY: "o", SIMILAR: "D", SEMI: "^"}
 LINES = {UNPROTECTED: "-", IGNORANT: (0, (2, 1.5)), LAZY: (0, (6, 1.5)), SIMILAR: (0, (6, 1.5, 1, 1.5)), SEMI: "-"}
 FORMATS = ("svg", "pdf", "png")
 
+F = TypeVar("F", Figure, Figure | None)
 _RC: dict[str, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
@@ -71,6 +72,17 @@ _RC: dict[str, Any] = {
 def rc(name: str) -> Any:
     """Settings under which figure `name` is drawn and saved; the salt makes the ids in its SVG its own."""
     return {**_RC, "svg.hashsalt": f"vpeval {name}"}
+
+
+def draw(name: str, plot: Callable[[], F]) -> F:
+    """Draw figure `name` in the common look and lay it out; None where `plot` finds nothing to draw."""
+    with matplotlib.rc_context(rc(name)):
+        figure = plot()
+        if figure is not None:
+            # The layout is worked out once here instead of once for every format.
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+    return figure
 
 
 def grid(

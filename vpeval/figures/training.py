@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from vpeval.figures.data import Results
-from vpeval.figures.style import MUTED, PALETTE, grid, legend
+from vpeval.figures.style import MUTED, PALETTE, draw, grid, legend, save
 
 _LINES = {"train": (0, (2, 1.5)), "valid": "-", "": "-"}
 _NOT_LEARNING = ("epoch", "seconds")
 
 
-def training_curves(results: Results) -> Figure | None:
-    """A panel for every quantity of the training logs, a line for every attacker; training data are dotted."""
-    logs = {name: epochs for name, epochs in results.training.items() if epochs}
+def attackers(results: Results) -> Figure | None:
+    """The training curves of all attackers."""
+    return training_curves(results.training)
+
+
+def training_curves(training: Mapping[str, Sequence[Mapping[str, float]]]) -> Figure | None:
+    """A panel for every quantity of the logs, a line for every attacker; training data are dotted."""
+    logs = {name: epochs for name, epochs in training.items() if epochs}
     numbers = dict.fromkeys(key for epochs in logs.values() for row in epochs for key in row)
     parts: dict[str, list[tuple[str, str]]] = {}
     for number in numbers:
@@ -45,3 +53,10 @@ def training_curves(results: Results) -> Figure | None:
         handles.append(Line2D([], [], color=MUTED, ls=_LINES["train"], label="training data"))
     legend(figure, handles)
     return figure
+
+
+def save_training(name: str, epochs: Sequence[Mapping[str, float]], path: Path) -> None:
+    """The curves of one attacker as a picture, ``<path>.png``."""
+    figure = draw(path.name, lambda: training_curves({name: epochs}))
+    if figure is not None:
+        save(figure, path.parent, path.name, ("png",))

@@ -13,13 +13,15 @@ as a share of the same gap in original speech: *retention* between original and 
 still there, 0: gone), *coherence* within anonymised speech (1: speakers are as distinct as before). For the level, a
 set is held against the sets of the other role, in which the same speakers have got other pseudo-speakers: *sharing* is
 how much more alike a speaker's utterances are within the set than across, beyond that difference in original speech.
+
+The limits are those of conf/verdict.yaml; EERs are of the estimator that the caller chooses.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -27,19 +29,14 @@ import numpy as np
 from vpeval.core.errors import InputError
 from vpeval.data.layout import name_some
 from vpeval.embeddings.directory import Embeddings, read_embeddings, unit
+from vpeval.protocols.findings import Finding
+from vpeval.results.attacks import LAZY, SIMILAR, attack_model
+from vpeval.results.headline import headline_eer
+from vpeval.results.limits import AuditLimits, read_limits
+from vpeval.results.metrics import describe
+from vpeval.results.names import CONDITIONS
 from vpeval.results.records import Record
 
-METRIC = "eer_kaldi"
-_WEAK_ON_ORIGINAL = 0.25
-_NEAR_CHANCE = 0.40
-_VOICE_KEPT = 0.75
-# Over mini and AudioMNIST with mcadams, vtln, formant_f0 and xvector_pool, sharing was at least 0.12 at speaker level
-# and at most 0.03 at utterance level and for mcadams, which treats all speech alike and keeps its speakers distinct.
-_SHARED_PSEUDO_SPEAKER = 0.08
-_SAME_IN_ALL_SETS = 0.45
-_AS_ALIKE = 0.9
-_ONE_VOICE = 0.85
-_PASSED = 0.97
 _LEVELS = {
     "none": "The voices are those of the original, so that no level can be told,",
     "one voice": "All speakers have got about the same voice",
@@ -48,18 +45,8 @@ _LEVELS = {
     "utterance": "The utterances of a speaker do not share a voice (utterance-level anonymisation)",
     "unknown": "No other set has the same speakers, so that no level can be told,",
 }
-_OTHER_SYSTEM = "Semi-Informed (legal)"
-_ATTACKS = {"oo": "unprotected", "oa": "ignorant", "aa": "lazy-informed"}
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The answer of one check; `flagged` means that the results are not to be believed without a look at it."""
-
-    check: str
-    flagged: bool
-    sentence: str
-    numbers: Mapping[str, float | str] = field(default_factory=dict)
+_Attack = tuple[str, str, str]
+"""Condition, attacker and attack model."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +110,12 @@ def examine(
     pairs: Sequence[tuple[str, str]],
     records: Sequence[Record],
     checks: Mapping[str, Path],
+    edition: str,
 ) -> list[Finding]:
     """All five checks. `pairs` are (enrolment set, trial set); `embeddings` holds original and anonymised versions of
     the sets by one encoder (None: there is no such encoder), `checks` the checks.json of every anonymised set."""
-    findings = [*control(records), *ladder(records)]
+    limits, eer = read_limits().audit, headline_eer((record.metric for record in records), edition)
+    findings = [*control(records, eer, limits), *ladder(records, eer)]
     similar: dict[str, Similarity] = {}
     if embeddings is not None:
         names = sorted({name for pair in pairs for name in pair})
@@ -141,11 +130,11 @@ def examine(
             findings += untold(encoder)
         else:
             enrolled = {pair[0] for pair in pairs}
-            findings += [enrolment(name, found) for name, found in similar.items() if name in enrolled]
-            findings += levels(similar)
+            findings += [enrolment(name, found, limits) for name, found in similar.items() if name in enrolled]
+            findings += levels(similar, limits)
     passed = {name: read_identical(path) for name, path in checks.items()}
     total = sum(count for _, count in passed.values())
-    return [*findings, pass_through({name: listed for name, (listed, _) in passed.items()}, similar, total)]
+    return [*findings, pass_through({name: listed for name, (listed, _) in passed.items()}, similar, total, limits)]
 
 
 def compare(versions: Versions, others: Sequence[Versions] = ()) -> Similarity:
@@ -168,26 +157,27 @@ def compare(versions: Versions, others: Sequence[Versions] = ()) -> Similarity:
     )
 
 
-def control(records: Sequence[Record]) -> list[Finding]:
+def control(records: Sequence[Record], metric: str, limits: AuditLimits) -> list[Finding]:
     """(a) for every attacker: original speech where it has been tried on it, else speech like its training speech."""
     findings = []
-    for attacker in sorted({record.attacker for record in _eers(records)}):
-        own = [record for record in _eers(records) if record.attacker == attacker]
+    title, eers = describe(metric).title, _eers(records, metric)
+    for attacker in sorted({record.attacker for record in eers}):
+        own = [record for record in eers if record.attacker == attacker]
         chosen = [record for record in own if record.condition == "oo"]
-        limit, what = _WEAK_ON_ORIGINAL, "original speech"
+        limit, what = limits.weak_on_original, "original speech"
         if not chosen:
             chosen = [record for record in own if record.condition == "aa"]
-            limit, what = _NEAR_CHANCE, "anonymised speech of speakers it was not trained on"
+            limit, what = limits.near_chance, "anonymised speech of speakers it was not trained on"
         if not chosen:
             continue
         eer = float(np.mean([record.value for record in chosen]))
         trials = f"mean of {len(chosen)} sets"
-        if _attack(chosen[0]) == _OTHER_SYSTEM:
+        if attack_model(chosen[0]) == SIMILAR:
             sentence = (
-                f"Attacker {attacker} was trained on speech of another system, so that its EER of {_percent(eer)} here "
-                f"({trials}) is no control of it."
+                f"Attacker {attacker} was trained on speech of another system, so that its {title} of {_percent(eer)} "
+                f"here ({trials}) is no control of it."
             )
-            findings.append(Finding("a", False, sentence, {"attacker": attacker, "eer": eer}))
+            findings.append(Finding("a", False, sentence, {"attacker": attacker, "metric": metric, "eer": eer}))
             continue
         verdict = (
             f"beyond the limit of {_percent(limit)}: nothing shows that it can recognise anybody, so do not read its "
@@ -195,16 +185,17 @@ def control(records: Sequence[Record]) -> list[Finding]:
             if eer >= limit
             else "far from the 50 % of guessing"
         )
-        sentence = f"Attacker {attacker} has an EER of {_percent(eer)} on {what} ({trials}), {verdict}."
-        findings.append(Finding("a", eer >= limit, sentence, {"attacker": attacker, "eer": eer, "limit": limit}))
+        sentence = f"Attacker {attacker} has an {title} of {_percent(eer)} on {what} ({trials}), {verdict}."
+        numbers: dict[str, float | str] = {"attacker": attacker, "metric": metric, "eer": eer, "limit": limit}
+        findings.append(Finding("a", eer >= limit, sentence, numbers))
     return findings
 
 
-def ladder(records: Sequence[Record]) -> list[Finding]:
+def ladder(records: Sequence[Record], metric: str) -> list[Finding]:
     """(b) for every step from an attack to one that knows more, with all sets that both were tried on."""
-    attacks: dict[tuple[str, str, str], dict[str, Record]] = {}
-    for record in _eers(records):
-        attacks.setdefault((record.condition, record.attacker, _attack(record)), {})[record.set] = record
+    attacks: dict[_Attack, dict[str, Record]] = {}
+    for record in _eers(records, metric):
+        attacks.setdefault((record.condition, record.attacker, attack_model(record)), {})[record.set] = record
     findings = []
     for weak, strong in _steps(list(attacks)):
         pairs = [(attacks[weak][name], attacks[strong][name]) for name in attacks[weak] if name in attacks[strong]]
@@ -216,10 +207,13 @@ def ladder(records: Sequence[Record]) -> list[Finding]:
         numbers: dict[str, float | str] = {
             "stronger": " ".join(strong),
             "weaker": " ".join(weak),
+            "metric": metric,
             "eer": means[1],
             "weaker_eer": means[0],
         }
-        summary = f"mean EER {_percent(means[1])} against {_percent(means[0])} on {len(pairs)} sets"
+        summary = (
+            f"mean {describe(metric).title} {_percent(means[1])} against {_percent(means[0])} on {len(pairs)} sets"
+        )
         if worse:
             low, high = max(worse, key=lambda pair: pair[1].value - pair[0].value)
             sentence = (
@@ -233,16 +227,16 @@ def ladder(records: Sequence[Record]) -> list[Finding]:
     return findings
 
 
-def enrolment(name: str, found: Similarity) -> Finding:
+def enrolment(name: str, found: Similarity, limits: AuditLimits) -> Finding:
     """(c) for one enrolment set."""
-    flagged = found.retention >= _VOICE_KEPT
+    flagged = found.retention >= limits.voice_kept
     sentence = (
         f"Enrolment set {name}: utterances of a speaker have a similarity of {found.oo.same:.2f} in original speech "
         f"and of {found.oa.same:.2f} between original and anonymised speech (different speakers {found.oo.other:.2f} "
         f"and {found.oa.other:.2f}): {_percent(found.retention)} of the voices "
         + (
-            f"are kept, so the enrolment was not really anonymised (limit {_percent(_VOICE_KEPT)}) and a-a results "
-            "say nothing about an informed attacker."
+            f"are kept, so the enrolment was not really anonymised (limit {_percent(limits.voice_kept)}) and a-a "
+            "results say nothing about an informed attacker."
             if flagged
             else "are kept, so the enrolment was anonymised."
         )
@@ -250,11 +244,11 @@ def enrolment(name: str, found: Similarity) -> Finding:
     return Finding("c", flagged, sentence, {"set": name, **_numbers(found)})
 
 
-def levels(similar: Mapping[str, Similarity]) -> list[Finding]:
+def levels(similar: Mapping[str, Similarity], limits: AuditLimits) -> list[Finding]:
     """(d) for all sets, a sentence for every level that is found; a statement, not a complaint."""
     kinds: dict[str, list[str]] = {}
     for name, found in similar.items():
-        kinds.setdefault(level(found), []).append(name)
+        kinds.setdefault(level(found, limits), []).append(name)
     findings = []
     for kind, names in kinds.items():
         chosen = [similar[name] for name in names]
@@ -277,17 +271,17 @@ def levels(similar: Mapping[str, Similarity]) -> list[Finding]:
     return findings
 
 
-def level(found: Similarity) -> str:
+def level(found: Similarity, limits: AuditLimits) -> str:
     """What the utterances of a speaker share: see `_LEVELS`."""
-    if found.retention >= _VOICE_KEPT:
+    if found.retention >= limits.voice_kept:
         return "none"
-    if found.aa.other >= _ONE_VOICE * found.aa.same and found.aa.same >= _ONE_VOICE * found.oo.same:
+    if found.aa.other >= limits.one_voice * found.aa.same and found.aa.same >= limits.one_voice * found.oo.same:
         return "one voice"
     if found.sharing is None:
         return "unknown"
-    if found.sharing >= _SHARED_PSEUDO_SPEAKER:
+    if found.sharing >= limits.shared_pseudo_speaker:
         return "speaker"
-    as_alike = found.aa.same >= _AS_ALIKE * found.oo.same and found.coherence >= _SAME_IN_ALL_SETS
+    as_alike = found.aa.same >= limits.as_alike * found.oo.same and found.coherence >= limits.same_in_all_sets
     return "all sets" if as_alike else "utterance"
 
 
@@ -300,20 +294,22 @@ def untold(encoder: str) -> list[Finding]:
     ]
 
 
-def pass_through(identical: Mapping[str, Sequence[str]], similar: Mapping[str, Similarity], utts: int) -> Finding:
+def pass_through(
+    identical: Mapping[str, Sequence[str]], similar: Mapping[str, Similarity], utts: int, limits: AuditLimits
+) -> Finding:
     """(e) for all sets: files that are identical (stage 3 has noted them), and voices that are."""
     same_file = {(name, utt) for name, listed in identical.items() for utt in listed}
     same_voice = {
         (name, utt)
         for name, found in similar.items()
         for utt, cosine in zip(found.utts, found.own, strict=True)
-        if cosine >= _PASSED
+        if cosine >= limits.passed
     }
     passed = sorted(f"{name}/{utt}" for name, utt in same_file | same_voice)
     if passed:
         sentence = (
             f"{len(passed)} of {utts} utterances passed through unchanged ({len(same_file)} identical files, "
-            f"{len(same_voice)} with a similarity of at least {_PASSED} to their source): {name_some(passed)}."
+            f"{len(same_voice)} with a similarity of at least {limits.passed} to their source): {name_some(passed)}."
         )
     else:
         closest = max((float(found.own.max()) for found in similar.values()), default=0.0)
@@ -334,14 +330,6 @@ def read_identical(checks: Path) -> tuple[list[str], int]:
         raise InputError("is missing; run stage 3 (steps/anonymize.sh) again", checks) from None
     except (json.JSONDecodeError, KeyError, TypeError, ValueError):
         raise InputError("is not a checks.json of steps/anonymize.sh; run stage 3 again", checks) from None
-
-
-def to_json(findings: Sequence[Finding]) -> str:
-    """The findings as a list of objects."""
-    rows = [
-        {"check": f.check, "flagged": f.flagged, "sentence": f.sentence, "numbers": dict(f.numbers)} for f in findings
-    ]
-    return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
 
 
 def _gap(left: np.ndarray, right: np.ndarray, owners: np.ndarray) -> Gap:
@@ -366,21 +354,13 @@ def _spoken_by(embeddings: Embeddings) -> np.ndarray:
     return np.array(embeddings.speakers)[embeddings.owners]
 
 
-def _eers(records: Sequence[Record]) -> list[Record]:
-    return [record for record in records if record.metric == METRIC and record.condition in _ATTACKS]
+def _eers(records: Sequence[Record], metric: str) -> list[Record]:
+    return [record for record in records if record.metric == metric and record.condition in CONDITIONS]
 
 
-def _attack(record: Record) -> str:
-    """The challenge's name of an attack, or the legal paper's where the challenge has none."""
-    vpc, legal = (str(record.notes.get(key, "none")) for key in ("attack_model", "attack_model_legal"))
-    if vpc != "none":
-        return vpc
-    return f"{legal} (legal)" if legal != "none" else _ATTACKS[record.condition]
-
-
-def _steps(attacks: Sequence[tuple[str, str, str]]) -> list[tuple[tuple[str, str, str], tuple[str, str, str]]]:
+def _steps(attacks: Sequence[_Attack]) -> list[tuple[_Attack, _Attack]]:
     """Pairs (knows less, knows more): ignorant and lazy-informed of one attacker; lazy-informed and trained ones."""
-    lazy = [key for key in attacks if key[2] == "lazy-informed"]
+    lazy = [key for key in attacks if key[2] == LAZY]
     trained = [key for key in attacks if key[0] == "aa" and key not in lazy]
     same = [(weak, strong) for weak in attacks for strong in lazy if weak[0] == "oa" and weak[1] == strong[1]]
     return [*same, *((weak, strong) for weak in lazy for strong in trained)]

@@ -6,9 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vpeval.figures.data import Results
-from vpeval.figures.labels import metric
 from vpeval.results.attacks import LEGAL_NAMES, SEMI, SIMILAR
+from vpeval.results.metrics import describe
 from vpeval.results.records import Record
+
+_STATUS = {
+    "untested": "not tested",
+    "above": "still possible, above chance",
+    "level": "not told from chance here",
+}
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,18 @@ class Criterion:
     question: str
     method: str
     findings: tuple[Finding, ...]
+
+    @property
+    def kind(self) -> str:
+        """``untested``, ``above`` chance or ``level`` with it."""
+        if not self.findings:
+            return "untested"
+        return "above" if any(finding.above_chance for finding in self.findings) else "level"
+
+    @property
+    def status(self) -> str:
+        """The same in words."""
+        return _STATUS[self.kind]
 
 
 def criteria(results: Results, system: str) -> list[Criterion]:
@@ -100,7 +118,7 @@ def _findings(results: Results, system: str, metrics: Sequence[str]) -> list[Fin
             records = [e.record for e in entries if e.series == series]
             largest = max(record.params["N"] for record in records)
             chosen = [record for record in records if record.params["N"] == largest]
-            title = f"{metric(name).title} among {largest} speakers, {series[1]}"
+            title = f"{describe(name).title} among {largest} speakers, {series[1]}"
             alias = LEGAL_NAMES.get(series[1])
             attack = f"{title} ({alias} in the framework)" if alias else title
             numbers = tuple((_amount(record), _success(record), _chance(record)) for record in chosen)
@@ -114,14 +132,14 @@ def _amount(record: Record) -> str:
 
 
 def _success(record: Record) -> str:
-    kind = metric(record.metric)
+    kind = describe(record.metric)
     if record.lower is None or record.upper is None:
-        return f"{kind.number(record.value)} %"
-    return f"{kind.number(record.value)} % ({kind.number(record.lower)}–{kind.number(record.upper)})"
+        return f"{kind.typeset(record.value)} %"
+    return f"{kind.typeset(record.value)} % ({kind.typeset(record.lower)}–{kind.typeset(record.upper)})"
 
 
 def _chance(record: Record) -> str:
-    return f"chance {metric(record.metric).number(float(record.notes['chance']))} %"
+    return f"chance {describe(record.metric).typeset(float(record.notes['chance']))} %"
 
 
 def above_chance(record: Record) -> bool:

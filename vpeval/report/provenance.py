@@ -37,14 +37,14 @@ def versions() -> dict[str, str]:
     return found
 
 
-def file_hashes(results: Results) -> dict[str, str]:
-    """SHA-256 of every table of results, by its path."""
-    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in results.tables}
+def table_hashes(results: Results) -> dict[str, str]:
+    """SHA-256 of the tables, by run."""
+    return {f"{path.parent.name}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest() for path in results.tables}
 
 
-def joint_hash(hashes: dict[str, str]) -> str:
-    """One hash for all files, whatever their order and folders above the run."""
-    lines = sorted(f"{Path(name).parent.name} {digest}" for name, digest in hashes.items())
+def records_hash(results: Results) -> str:
+    """One hash for all numbers, whatever their order and the files that they stand in."""
+    lines = sorted(entry.record.to_json() for entry in results.entries)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 

@@ -1,9 +1,9 @@
 """The headline of a report: how well a system protects, in words, from the strongest attacker that was tested.
 
-Two kinds of evidence are graded, and the worse one counts: the EER in the classes of the VoicePrivacy 2024 challenge
-(minimum EERs of 10, 20, 30 and 40 %), and the share of speakers found among N, freed from chance. An EER can look good
-while speakers are found, for instance where enrolment and trials merely do not match. A system that was not attacked
-by anybody who trained on its speech is called partly protective at best.
+Two kinds of evidence are graded, and the worse one counts: the EER of the edition, and the share of speakers found
+among N, freed from chance; conf/verdict.yaml has the limits. An EER can look good while speakers are found, for
+instance where enrolment and trials merely do not match. A system that was not attacked by anybody who trained on its
+speech is called partly protective at best.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from vpeval.figures.data import Entry, Results, Series
-from vpeval.figures.labels import metric
 from vpeval.results.attacks import SEMI
+from vpeval.results.headline import eer_of
+from vpeval.results.limits import VerdictLimits
+from vpeval.results.metrics import describe
 from vpeval.results.names import ORIGINAL, SetName
 from vpeval.results.records import Record
 
@@ -25,10 +27,6 @@ GRADES = (
     "protects the speakers well",
     "protects the speakers strongly",
 )
-EER_LIMITS = (0.1, 0.2, 0.3, 0.4)
-FOUND_LIMITS = (0.5, 0.25, 0.1, 0.03)
-_UNTRAINED_GRADE = 2
-_EERS = ("eer_threshold", "eer_kaldi", "eer_rocch")
 
 
 @dataclass(frozen=True)
@@ -57,9 +55,10 @@ class Verdict:
     tiles: tuple[Tile, ...]
 
 
-def judge(results: Results, system: str) -> Verdict:
-    """The verdict on one system."""
-    eer, found, utility = _eer(results, system), _found(results, system), _utility(results, system)
+def judge(results: Results, system: str, edition: str, metric: str, limits: VerdictLimits) -> Verdict:
+    """The verdict on one system, by the EER `metric`; where it is not the one of the edition, a caveat says so."""
+    eer, found = _eer(results, system, metric, limits.eer), _found(results, system, limits.found)
+    utility = _utility(results, system)
     parts = [part for part in (eer, found) if part]
     models = {e.model for e in results.entries if e.record.system == system and e.model}
     grade = min((part.grade for part in parts), default=None)
@@ -69,8 +68,13 @@ def judge(results: Results, system: str) -> Verdict:
             "No attacker was trained on anonymised speech (semi-informed). Such attackers are stronger: privacy may be "
             "lower than these numbers say."
         )
-        grade = min(grade, _UNTRAINED_GRADE)
-    if eer and found and eer.grade - found.grade >= 2:
+        grade = min(grade, limits.untrained_grade)
+    if eer and metric != eer_of(edition):
+        caveats.append(
+            f"The results have no {describe(eer_of(edition)).title}, which is the EER of VoicePrivacy {edition}: this "
+            f"page speaks of {describe(metric).title}."
+        )
+    if eer and found and eer.grade - found.grade >= limits.disagreement:
         caveats.append(
             f"By its EER alone one would say that the system {GRADES[eer.grade]}; the share of speakers found says "
             "otherwise, and the worse finding counts."
@@ -94,27 +98,24 @@ class _Evidence:
     model: str = ""
 
 
-def _eer(results: Results, system: str) -> _Evidence | None:
+def _eer(results: Results, system: str, metric: str, limits: Sequence[float]) -> _Evidence | None:
     """The mean EER over the test sets against the attacker with the lowest."""
-    for name in _EERS:
-        entries = _of_test_sets(results.of(name))
-        means = {
-            series: fmean(e.record.value for e in entries if e.series == series)
-            for series in results.series(entries)
-            if series[0] == system
-        }
-        if means:
-            break
-    else:
+    entries = _of_test_sets(results.of(metric))
+    means = {
+        series: fmean(e.record.value for e in entries if e.series == series)
+        for series in results.series(entries)
+        if series[0] == system
+    }
+    if not means:
         return None
     series = min(means, key=means.__getitem__)
-    value, kind = means[series], metric(name)
+    value, kind = means[series], describe(metric)
     numbers = [e.record.value for e in entries if e.series == series]
     before = [e.record.value for e in entries if e.record.system == ORIGINAL]
     original = f"original speech {_percent(fmean(before))}, " if before else ""
     sentence = (
-        f"The {_attacker(series)} attacker confuses same and different speakers in {_percent(value)} of the cases "
-        f"({kind.title}, mean over {_count(numbers, 'set')}; {original}perfect anonymisation 50 %)."
+        f"The {_attacker(series)} attacker confuses same and different speakers in {_percent(value)} of the cases: "
+        f"{kind.title}, mean over {_count(numbers, 'set')}; {original}perfect anonymisation 50 %."
     )
     tile = Tile(
         kind.title,
@@ -123,10 +124,10 @@ def _eer(results: Results, system: str) -> _Evidence | None:
         min(1, 2 * fmean(before)) if before else None,
         min(1, 2 * value),
     )
-    return _Evidence(sentence, (tile,), sum(value >= limit for limit in EER_LIMITS), series[1])
+    return _Evidence(sentence, (tile,), sum(value >= limit for limit in limits), series[1])
 
 
-def _found(results: Results, system: str) -> _Evidence | None:
+def _found(results: Results, system: str, limits: Sequence[float]) -> _Evidence | None:
     """How many speakers are found among all, by the most successful attack with the least speech."""
     attacks = {
         "linkability": ("Linked", "links a recording to the right one of {N} speakers"),
@@ -145,7 +146,7 @@ def _found(results: Results, system: str) -> _Evidence | None:
         n, chance = worst.params["N"], worst.notes["chance"]
         success = _share_above_chance(worst)
         if name != "singling_out":
-            grades.append(sum(success <= limit for limit in FOUND_LIMITS))
+            grades.append(sum(success <= limit for limit in limits))
         compared = f"original speech {_percent(before.value)}, " if before else ""
         length = "a single utterance" if worst.params["L"] == 1 else f"{worst.params['L']} utterances"
         if name == "linkability" or not sentences:
@@ -167,17 +168,19 @@ def _found(results: Results, system: str) -> _Evidence | None:
 
 
 def _utility(results: Results, system: str) -> _Evidence | None:
-    """Word errors before and after, over all words of the test sets."""
-    entries = _of_test_sets(results.of("wer"))
-    rates = {name: _pooled_wer(e.record for e in entries if e.record.system == name) for name in (ORIGINAL, system)}
-    after, before = rates[system], rates[ORIGINAL]
-    if after is None:
+    """Word errors before and after, over all words of the test sets, of the first recogniser that heard both."""
+    entries = [entry.record for entry in _of_test_sets(results.of("wer"))]
+    heard = {name: _by_recogniser(r for r in entries if r.system == name) for name in (ORIGINAL, system)}
+    chosen = next(iter([key for key in heard[system] if key in heard[ORIGINAL]] or heard[system]), None)
+    if chosen is None:
         return None
-    if before is None:
+    after = _pooled_wer(heard[system][chosen])
+    if chosen not in heard[ORIGINAL]:
         return _Evidence(
             f"{after:.1f} % of the words are misrecognised.",
             (Tile("Word error rate", f"{after:.1f} %", "utility"),),
         )
+    before = _pooled_wer(heard[ORIGINAL][chosen])
     verb = "rise" if after > before else "go"
     sentence = f"Recognition errors {verb} from {before:.1f} % to {after:.1f} % of the words (WER)."
     sign = "+" if after >= before else "−"
@@ -203,11 +206,16 @@ def _share_above_chance(record: Record) -> float:
     return (record.value - chance) / (1 - chance)
 
 
-def _pooled_wer(records: Iterable[Record]) -> float | None:
+def _by_recogniser(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """The records by recogniser and what else tells its numbers apart; of all speakers where there are such."""
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(f"{record.attacker} {sorted(record.params.items())}", []).append(record)
+    return {key: [r for r in own if not r.gender] or own for key, own in found.items()}
+
+
+def _pooled_wer(records: Sequence[Record]) -> float:
     """Errors of all sets over words of all sets; the mean of the rates where the counts are unknown."""
-    records = list(records)
-    if not records:
-        return None
     words = [record.counts.get("ref_words", 0) for record in records]
     if not all(words):
         return fmean(record.value for record in records)

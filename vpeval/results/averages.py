@@ -74,8 +74,9 @@ def _joined(records: Sequence[Record], partition: str) -> Record:
     lower, upper = _reach(records, shares, "lower"), _reach(records, shares, "upper")
     notes = {key: item for key, item in records[0].notes.items() if key in _COMMON and _agree(records, key)}
     notes["average"] = len(records)
-    if all("chance" in record.notes for record in records):
-        notes["chance"] = math.fsum(float(shares[r.set]) * float(r.notes["chance"]) for r in records)
+    for level in ("chance", "floor"):
+        if all(level in record.notes for record in records):
+            notes[level] = math.fsum(float(shares[r.set]) * float(r.notes[level]) for r in records)
     return replace(
         records[0],
         value=value,

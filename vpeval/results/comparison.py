@@ -10,6 +10,7 @@ from pathlib import Path
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.results import significance
+from vpeval.results.limits import read_limits
 from vpeval.results.load import Source, load
 from vpeval.results.records import Record, write_records
 
@@ -28,33 +29,34 @@ def compare(
     Differences are those from system `versus` (the first with scores) on the same trials by the same attacker; they
     need the scores that the tables name. `data` holds the data directories, for the trials.
     """
-    records, rules = load(sources), significance.RULES[edition]
-    parts = [significance.overview(records)]
-    scored = significance.scored_systems(sources)
+    records, limits = load(sources), read_limits()
+    rules = limits.rules.get(edition)
+    parts = [significance.overview(records, edition)]
+    scored = significance.scored_systems(sources, edition)
     if versus and versus not in scored:
         there = ", ".join(scored) or "none"
         raise InputError(f"no scores of system '{versus}' to compare with; there are those of: {there}")
     if len(scored) > 1:
-        differences = significance.differences(scored, versus or next(iter(scored)), data, resamples, seed)
+        differences = significance.differences(scored, versus or next(iter(scored)), data, edition, resamples, seed)
         if differences:
             write_records(out / "differences.jsonl", differences)
-            parts.append(significance.render_differences(differences))
-    if standings := significance.ranking(records, rules):
+            parts.append(significance.render_differences(differences, limits.significance))
+    if rules and (standings := significance.ranking(records, rules)):
         parts.append(significance.render_ranking(standings, rules))
     text = "\n".join(parts)
-    _draw(records, rules, out)
+    _draw(records, edition, rules.classes if rules else (), out)
     write_text(out / "comparison.txt", text)
     return text
 
 
-def _draw(records: Sequence[Record], rules: significance.Rules, out: Path) -> None:
+def _draw(records: Sequence[Record], edition: str, classes: Sequence[float], out: Path) -> None:
     """Draw the plot, if there is anything to draw."""
     # matplotlib takes longer to start than everything else.
     from vpeval.figures.style import save
     from vpeval.results.tradeoff import privacy_utility
 
     try:
-        figure = privacy_utility(records, rules.thresholds)
+        figure = privacy_utility(records, edition, classes)
     except InputError as error:
         logging.warning(f"no plot: {error}")
         return

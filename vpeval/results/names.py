@@ -15,6 +15,8 @@ ASV_EVAL, ASV_EVAL_ANON = "ASV_eval", "ASV_eval_anon"
 ASR_EVAL, ASR_EVAL_ANON = "ASR_eval", "ASR_eval_anon"
 """Attackers and recognisers of the challenges: trained on original speech, and on anonymised speech."""
 
+GENDERS = {"f": "female", "m": "male"}
+
 _NAME = re.compile(
     r"(?P<base>(?P<corpus>.+?)_(?P<role>enrolls|trials|asr)"
     r"(?:_(?P<gender>f|m|mixed|all))?(?:_(?P<subset>common|all))?)(?:_(?P<system>.+))?"
@@ -52,3 +54,16 @@ subset='common', system='anon')
         partition = _PARTITION.fullmatch(parts["corpus"])
         parts |= partition.groupdict() if partition else {"partition": ""}
         return cls(**parts)
+
+
+def set_title(name: str, gender: bool = True) -> str:
+    """A set in words.
+
+    >>> set_title("mini_dev_trials_f"), set_title("mini_dev_trials_f", gender=False)
+    ('mini dev, female', 'mini dev')
+    """
+    parts = SetName.parse(name)
+    if not parts:
+        return name.replace("_", " ")
+    title = " ".join(filter(None, (parts.corpus, parts.partition, parts.subset)))
+    return f"{title}, {GENDERS[parts.gender]}" if gender and parts.gender else title

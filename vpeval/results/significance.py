@@ -19,30 +19,15 @@ from vpeval.data.trials import read_scores, read_trials, trial_speakers
 from vpeval.metrics.verification import ScoredTrials, paired_difference
 from vpeval.results.attacks import LAZY, SEMI, attack_model
 from vpeval.results.averages import averages
+from vpeval.results.headline import EERS, eer_of, headline_eer, in_challenge_mode, with_one_eer
+from vpeval.results.limits import Rules
 from vpeval.results.load import Source, read
-from vpeval.results.measures import interval, measure, rank
+from vpeval.results.metrics import describe, rank
 from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.results.records import Record
+from vpeval.results.shown import show_interval
 
-_OVERVIEW = ("eer_kaldi", "eer_threshold", "min_cllr", "dsys", "deid", "wer", "uar", "pitch_correlation", "g_vd")
-_DIFFERENCES = ("eer_kaldi_difference", "min_cllr_difference")
-
-
-@dataclass(frozen=True)
-class Rules:
-    """How an edition ranks: classes of a minimum EER (in percent), and the utility inside them."""
-
-    edition: str
-    thresholds: tuple[int, ...]
-    utility: tuple[str, ...]
-    pitch: float = 0.0
-
-
-RULES = {
-    "2022": Rules("2022", (15, 20, 25, 30), ("wer",), pitch=0.3),
-    "2024": Rules("2024", (10, 20, 30, 40), ("wer", "uar")),
-}
-"""The thresholds are those known of the two editions; they are not confirmed by the organisers' documents."""
+_OVERVIEW = ("min_cllr", "dsys", "deid", "wer", "uar", "pitch_correlation", "g_vd")
 
 
 @dataclass(frozen=True)
@@ -53,7 +38,7 @@ class Standing:
     model: str
     attacker: str
     eer: Record
-    least_eer: int | None
+    least_eer: float | None
     utility: Mapping[str, Record]
     places: Mapping[str, int]
     note: str = ""
@@ -82,21 +67,17 @@ def means(records: Iterable[Record]) -> list[Record]:
     estimators the challenge's, if it is there.
     """
     records = [r for r in records if _partition(r) and not (r.metric in ("wer", "cer") and r.gender)]
-    vpc = {(r.metric, r.system) for r in records if r.params.get("mode") == "vpc"}
-    records = [r for r in records if (r.metric, r.system) not in vpc or r.params.get("mode") == "vpc"]
+    records = in_challenge_mode(records, lambda record: record)
     large = {(r.system, r.attacker) for r in records if r.metric == "wer" and r.params.get("lm") == "large"}
     return averages(r for r in records if (r.system, r.attacker) not in large or r.params.get("lm") != "small")
 
 
-def overview(records: Iterable[Record]) -> str:
+def overview(records: Iterable[Record], edition: str) -> str:
     """A table with a line per system, attack and metric, and the averages of both partitions with their intervals."""
     rows: defaultdict[tuple[object, ...], dict[str, Record]] = defaultdict(dict)
-    all_means = [r for r in means(records) if r.metric in _OVERVIEW]
+    all_means = [r for r in with_one_eer(means(records), edition) if r.metric in (*EERS, *_OVERVIEW)]
     systems = [ORIGINAL, *dict.fromkeys(r.system for r in all_means if r.system != ORIGINAL)]
-    has_kaldi = {(r.system, r.condition, r.attacker) for r in all_means if r.metric == "eer_kaldi"}
     for r in all_means:
-        if r.metric == "eer_threshold" and (r.system, r.condition, r.attacker) in has_kaldi:
-            continue
         condition = CONDITIONS.index(r.condition) if r.condition in CONDITIONS else len(CONDITIONS)
         found = rows[rank(r.metric), condition, systems.index(r.system), r.attacker, r.condition]
         if r.set in found:
@@ -109,7 +90,7 @@ def overview(records: Iterable[Record]) -> str:
     for key in sorted(rows):
         one = next(iter(rows[key].values()))
         cells = [_cell(rows[key][name]) if name in rows[key] else "-" for name in partitions]
-        names = [measure(one.metric).title, one.system, "-".join(one.condition), one.attacker]
+        names = [describe(one.metric).label, one.system, "-".join(one.condition), one.attacker]
         table.append([*names, *cells])
     return _aligned(table)
 
@@ -130,28 +111,31 @@ def ranking(records: Iterable[Record], rules: Rules) -> list[Standing]:
 
 def render_ranking(standings: Sequence[Standing], rules: Rules) -> str:
     """The ranking as a table, with a word on what it rests on."""
-    heads = ["class", "system", "attack", "attacker", "EER %", *(measure(name).title for name in rules.utility), ""]
+    eer = describe(eer_of(rules.edition)).label
+    heads = ["class", "system", "attack", "attacker", eer, *(describe(name).label for name in rules.utility), ""]
     table = [heads]
     for s in standings:
-        name = f">= {s.least_eer} %" if s.least_eer is not None else "none"
+        name = f">= {100 * s.least_eer:g} %" if s.least_eer is not None else "none"
         cells = [
             f"{s.places[metric]}. {_cell(s.utility[metric])}" if metric in s.places else "-" for metric in rules.utility
         ]
         table.append([name, s.system, s.model, s.attacker, _cell(s.eer), *cells, s.note])
-    steps = "/".join(map(str, rules.thresholds))
+    steps = "/".join(f"{100 * least:g}" for least in rules.classes)
     note = (
         f"Minimum-EER classes {steps} % (thresholds unconfirmed), utility inside a class; averages of the test sets.\n"
     )
     return f"Ranking by the rules of VoicePrivacy {rules.edition}\n{_aligned(table)}{note}"
 
 
-def scored_systems(sources: Sequence[Source | str | PathLike[str]]) -> dict[str, Scores]:
-    """The scores that tables name, by system; a result file of a challenge names none."""
+def scored_systems(sources: Sequence[Source | str | PathLike[str]], edition: str) -> dict[str, Scores]:
+    """The scores that tables name, by system, with the edition's EER; a result file of a challenge names none."""
     found: defaultdict[str, dict[tuple[str, str, str], Scored]] = defaultdict(dict)
     for given in sources:
         source = given if isinstance(given, Source) else Source(Path(given))
-        for record in read(source):
-            if record.metric != "eer_kaldi" or record.condition not in ("oa", "aa") or "scores" not in record.files:
+        records = read(source)
+        eer = headline_eer((record.metric for record in records), edition)
+        for record in records:
+            if record.metric != eer or record.condition not in ("oa", "aa") or "scores" not in record.files:
                 continue
             scored = Scored(source.path.parent / record.files["scores"], record)
             if scored.scores.is_file():
@@ -160,13 +144,14 @@ def scored_systems(sources: Sequence[Source | str | PathLike[str]]) -> dict[str,
 
 
 def differences(
-    systems: Mapping[str, Scores], versus: str, data: Path, resamples: int = 1000, seed: int = 0
+    systems: Mapping[str, Scores], versus: str, data: Path, edition: str, resamples: int = 1000, seed: int = 0
 ) -> list[Record]:
     """Paired differences of every system from `versus`, where both have scores of the same trials by one attacker.
 
-    `data` holds the data directories. A record has the two-sided p value of "no difference", and that value after
-    Holm's correction for the number of tests of its metric.
+    `data` holds the data directories; of the EERs it is the edition's. A record has the two-sided p value of "no
+    difference", and that value after Holm's correction for the number of tests of its metric.
     """
+    wanted = f"{eer_of(edition)}_difference", "min_cllr_difference"
     reference = systems[versus]
     records = []
     for system, scores in systems.items():
@@ -174,22 +159,24 @@ def differences(
             continue
         for trials, scored in scores.items():
             if other := reference.get(trials):
-                records += _difference(system, versus, scored, other, data, resamples, seed)
+                found = _difference(system, versus, scored, other, data, resamples, seed)
+                records += [r for r in found if r.metric in wanted]
     return _holm(records)
 
 
-def render_differences(records: Sequence[Record]) -> str:
+def render_differences(records: Sequence[Record], significance: float) -> str:
     """Differences as a table; a star marks those that stay significant after Holm's correction."""
     table = [["system", "minus", "set", "condition", "attacker", "", "difference", "p", "p (Holm)"]]
     for r in records:
-        kind = measure(r.metric.removesuffix("_difference"))
+        kind = describe(r.metric.removesuffix("_difference"))
         ends = f" [{kind.show(r.lower)},{kind.show(r.upper)}]" if r.lower is not None and r.upper is not None else ""
         p, corrected = r.notes.get("p_value"), r.notes.get("p_holm")
-        shown = [f"{p:.3f}", f"{corrected:.3f}" + "*" * (corrected < 0.05)] if p and corrected else ["-", "-"]
-        names = [r.system, r.params["versus"], r.set, "-".join(r.condition), r.attacker, kind.title]
+        shown = [f"{p:.3f}", f"{corrected:.3f}" + "*" * (corrected < significance)] if p and corrected else ["-", "-"]
+        names = [r.system, r.params["versus"], r.set, "-".join(r.condition), r.attacker, kind.label]
         table.append([*names, f"{kind.scale * r.value:+.{kind.digits}f}{ends}", *shown])
     note = (
-        "Paired speaker bootstrap on the same trials. * p < 0.05 after Holm's correction for all tests of the metric.\n"
+        f"Paired speaker bootstrap on the same trials. * p < {significance:g} after Holm's correction for all tests of "
+        "the metric.\n"
     )
     return f"Differences\n{_aligned(table)}{note}"
 
@@ -201,19 +188,19 @@ def _partition(record: Record) -> str:
 
 def _counting_eer(own: Sequence[Record], rules: Rules) -> Record | None:
     """The EER that counts: of the semi-informed attacker, else of the lazy-informed one, against the best of them."""
-    wanted = ("eer_kaldi", "eer_threshold") if rules.edition == "2022" else ("eer_threshold", "eer_kaldi")
+    eers = [r for r in with_one_eer(own, rules.edition) if r.metric in EERS]
     for model in (SEMI, LAZY):
-        for metric in wanted:
-            found = [r for r in own if r.metric == metric and attack_model(r) == model]
-            if found:
-                return min(found, key=lambda record: record.value)
+        if found := [record for record in eers if attack_model(record) == model]:
+            return min(found, key=lambda record: record.value)
     return None
 
 
 def _standing(system: str, own: Sequence[Record], eer: Record, rules: Rules) -> Standing:
-    reached = [threshold for threshold in rules.thresholds if 100 * eer.value >= threshold]
+    reached = [least for least in rules.classes if eer.value >= least]
     utility = {r.metric: r for r in own if r.metric in rules.utility and r.condition == "a"}
     notes = [] if attack_model(eer) == SEMI else ["no semi-informed attacker: not what the challenge ranks"]
+    if eer.metric != eer_of(rules.edition):
+        notes.append(f"by its {describe(eer.metric).title}: the results have no other")
     if rules.pitch:
         pitch = next((r.value for r in own if r.metric == "pitch_correlation"), None)
         if pitch is None:
@@ -228,7 +215,9 @@ def _placed(standings: Sequence[Standing], rules: Rules) -> list[Standing]:
     """The systems of a class with their places; equal values share a place."""
     places: dict[str, dict[str, int]] = {s.system: {} for s in standings}
     for metric in rules.utility:
-        values = {s.system: -measure(metric).better * s.utility[metric].value for s in standings if metric in s.utility}
+        values = {
+            s.system: -describe(metric).better * s.utility[metric].value for s in standings if metric in s.utility
+        }
         for system, value in values.items():
             places[system][metric] = 1 + sum(other < value for other in values.values())
     placed = [replace(s, places=places[s.system]) for s in standings]
@@ -248,14 +237,13 @@ def _difference(
     return [
         record.with_params({"versus": versus}).tagged({**tags, "system": system})
         for record in paired_difference(of_trials, theirs, resamples, seed)
-        if record.metric in _DIFFERENCES
     ]
 
 
 def _holm(records: Sequence[Record]) -> list[Record]:
     """The records with Holm's corrected p values, metric by metric."""
     corrected: dict[int, float] = {}
-    for metric in _DIFFERENCES:
+    for metric in dict.fromkeys(record.metric for record in records):
         own = [i for i, r in enumerate(records) if r.metric == metric and "p_value" in r.notes]
         last = 0.0
         for done, i in enumerate(sorted(own, key=lambda i: records[i].notes["p_value"])):
@@ -265,7 +253,7 @@ def _holm(records: Sequence[Record]) -> list[Record]:
 
 
 def _cell(record: Record) -> str:
-    return f"{measure(record.metric).show(record.value)} {interval(record)}".rstrip()
+    return f"{describe(record.metric).show(record.value)} {show_interval(record)}".rstrip()
 
 
 def _aligned(table: Sequence[Sequence[str]]) -> str:

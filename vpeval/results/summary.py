@@ -15,24 +15,26 @@ from typing import Any
 
 from vpeval.core.errors import InputError
 from vpeval.results.averages import averages
-from vpeval.results.measures import chance, interval, measure, rank
+from vpeval.results.headline import EERS, eer_of, in_challenge_mode, with_one_eer
+from vpeval.results.metrics import describe, rank
 from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.results.records import TAGS, Record
+from vpeval.results.shown import show_chance, show_interval, with_null_levels
 
 WIDTH = 120
 _TALL = 20
 _ONE_SYSTEM = 2  # original speech and a system: there is room for all attackers
 _GAP = "  "
 _ABSENT = "-"
-_VERIFICATION = ("eer_kaldi", "min_cllr", "cllr")
-_SHARED = ("eer_threshold", "eer_rocch", "min_dcf", "dsys_null", "d_diag", "emotion_accuracy")
+_VERIFICATION = (*EERS, "min_cllr", "cllr")
+_SHARED = ("min_dcf", "dsys_null", "d_diag", "emotion_accuracy")
 """Metrics that say again what others of the summary say; they are in the other files."""
 _COMPARED = {"deid": "oa", "g_vd": "aa"}
 """Metrics of a comparison with the original data, and the condition that they belong to."""
 _LEGEND = """\
 o-o: original enrolment and trials; o-a: anonymised trials; a-a: both anonymised. [95 % interval].
-EER: eer_kaldi, the one of the VoicePrivacy results files. Chance: where an attacker learns nothing.
-Better privacy is nearer to chance; better utility: lower WER and CER, higher values of the rest.
+{eers}.
+Chance: an attacker learns nothing; better privacy is nearer to it. Better utility: lower WER and CER, higher others.
 Other measures: all speakers, or average of the test sets; N speakers, L utterances of each. SRD, DeID
 and G_VD look at embeddings alone, whatever the attacker's back end.
 """
@@ -41,15 +43,19 @@ Row = tuple[str, str, str]
 Column = tuple[str, ...]
 
 
-def render(records: Sequence[Record]) -> str:
-    """The summary; every number with its interval, privacy numbers with their chance level."""
+def render(records: Sequence[Record], edition: str = "2020") -> str:
+    """The summary; every number with its interval, privacy numbers with their chance level.
+
+    Its EER is the one of the edition; that of results which have no such one is told apart by its name.
+    """
+    records = with_one_eer(records, edition)
     if not records:
         raise InputError("no records to summarise; run the scoring stages first")
     systems = [ORIGINAL, *dict.fromkeys(r.system for r in records if r.system != ORIGINAL)]
-    verification = [r for r in records if r.metric in _main_metrics(records) and r.condition in CONDITIONS]
-    utility = [r for r in records if measure(r.metric).aspect == "utility" and r.metric != "g_vd"]
-    rest = [r for r in records if r not in verification and r not in utility and r.metric not in _SHARED]
-    others = _selected([r for r in rest if measure(r.metric).aspect == "privacy" or r.metric in _COMPARED], records)
+    verification = [r for r in records if _is_verification(r)]
+    utility = [r for r in records if describe(r.metric).aspect == "utility" and r.metric != "g_vd"]
+    rest = [r for r in with_null_levels(records) if not _is_verification(r) and r.metric not in _SHARED]
+    others = _selected([r for r in rest if describe(r.metric).aspect == "privacy" or r.metric in _COMPARED])
     strongest = _strongest(records)
     if len(systems) > _ONE_SYSTEM:
         verification = _by_strongest(verification, strongest)
@@ -60,12 +66,19 @@ def render(records: Sequence[Record]) -> str:
         _table("Utility", "recogniser", _utility(utility), systems),
         _table(title, "attacker", _without_sets(others), systems),
     ]
-    return "\n".join([*filter(None, tables), _LEGEND])
+    return "\n".join([*filter(None, tables), _LEGEND.format(eers=_which_eers(verification, edition))])
 
 
-def _main_metrics(records: Iterable[Record]) -> tuple[str, ...]:
-    """Verification metrics of the first table: files of 2024 and 2026 have no other EER than that by threshold."""
-    return _VERIFICATION if any(r.metric == "eer_kaldi" for r in records) else ("eer_threshold", *_VERIFICATION)
+def _is_verification(record: Record) -> bool:
+    return record.metric in _VERIFICATION and record.condition in CONDITIONS
+
+
+def _which_eers(records: Iterable[Record], edition: str) -> str:
+    """Whose the EERs of the summary are, in words."""
+    own, present = eer_of(edition), {record.metric for record in records}
+    words = [f"{describe(own).title}: the EER of VoicePrivacy {edition}"]
+    words += [f"{describe(name).title}: of results without it" for name in EERS if name in present - {own}]
+    return "; ".join(words)
 
 
 def _overall(records: Iterable[Record]) -> list[Record]:
@@ -90,16 +103,15 @@ def _fitting(records: list[Record]) -> list[Record]:
     return averages(records) if len(rows) * panels > _TALL else records
 
 
-def _selected(records: list[Record], all_records: Sequence[Record]) -> list[Record]:
+def _selected(records: list[Record]) -> list[Record]:
     """The few numbers of the last table."""
     chosen = []
-    for record in averages(_with_null_level(records, all_records)):
+    for record in averages(records):
         if record.metric in _COMPARED and not record.condition:
             record = replace(record, condition=_COMPARED[record.metric])
         if record.params.get("estimator") != "beta-binomial":
             chosen.append(record)
-    full = {record.metric for record in chosen if record.params.get("mode") == "full"}
-    chosen = [r for r in chosen if r.metric not in full or r.params["mode"] == "full"]
+    chosen = in_challenge_mode(chosen, lambda record: record)
     partitions = {record.set for record in chosen} & {"dev", "test"}
     dropped = {"dev"} if len(partitions) == 2 else set()
     return _extreme_sizes([r for r in chosen if r.set not in dropped])
@@ -114,19 +126,6 @@ def _without_sets(records: Sequence[Record]) -> list[Record]:
     if alone < sets.keys():
         return list(records)
     return [replace(r, set="", notes={k: v for k, v in r.notes.items() if k != "average"}) for r in records]
-
-
-def _with_null_level(records: Iterable[Record], all_records: Iterable[Record]) -> list[Record]:
-    """D_sys of finite data is not 0 by chance: give it the level at shuffled labels."""
-    levels = {_attack(r): r.value for r in all_records if r.metric == "dsys_null"}
-    return [
-        r.with_notes({"chance": levels[_attack(r)]}) if r.metric == "dsys" and _attack(r) in levels else r
-        for r in records
-    ]
-
-
-def _attack(record: Record) -> tuple[str, ...]:
-    return record.system, record.set, record.condition, record.attacker
 
 
 def _extreme_sizes(records: list[Record]) -> list[Record]:
@@ -151,7 +150,7 @@ def _strongest(records: Iterable[Record]) -> dict[tuple[str, str], str]:
     """The attacker with the lowest mean EER against every system in every condition."""
     eers: defaultdict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
-        if record.metric == "eer_kaldi":
+        if record.metric in EERS:
             eers[record.system, record.condition][record.attacker].append(record.value)
     return {
         key: min(found, key=lambda attacker: sum(found[attacker]) / len(found[attacker])) for key, found in eers.items()
@@ -194,16 +193,20 @@ def _table(title: str, model: str, records: Sequence[Record], systems: Sequence[
     columns: dict[Column, Any] = {}
     for record in records:
         params = {name: record.params[name] for name in telling[record.metric] if name in record.params}
-        label = " ".join([measure(record.metric).title, *(f"{name}={value}" for name, value in params.items())])
+        label = " ".join([describe(record.metric).label, *(f"{name}={value}" for name, value in params.items())])
         place = record.set, record.gender, rank(record.metric), [_sortable(value) for value in params.values()]
         row = next((r for r, p in rows.items() if p == place and r[1] == label), None)
-        row = row or (_set_label(record), label, chance(record) if measure(record.metric).aspect == "privacy" else "")
+        row = row or (
+            _set_label(record),
+            label,
+            show_chance(record) if describe(record.metric).aspect == "privacy" else "",
+        )
         column = (record.system, _dashed(record.condition), *([record.attacker] if len(models) > 1 else []))
         if (row, column) in cells:
             raise InputError(f"two values of {record.metric} for {' '.join(filter(None, row[:2] + column))}")
         rows[row] = place
         columns[column] = systems.index(record.system), record.attacker, _condition_rank(record)
-        cells[row, column] = f"{measure(record.metric).show(record.value)} {interval(record)}".rstrip()
+        cells[row, column] = f"{describe(record.metric).show(record.value)} {show_interval(record)}".rstrip()
     text = _grid(sorted(rows, key=rows.__getitem__), sorted(columns, key=columns.__getitem__), cells)
     return f"{title}\n{text}"
 

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vpeval.core.errors import InputError
-from vpeval.figures.style import MARKERS, MUTED, grid, model_rank, rc, system_colours
+from vpeval.figures.style import MARKERS, MUTED, draw, grid, model_rank, system_colours
 from vpeval.results.attacks import attack_model
-from vpeval.results.measures import measure
+from vpeval.results.headline import EERS, with_one_eer
+from vpeval.results.metrics import describe
 from vpeval.results.records import Record
 from vpeval.results.significance import means
 
-_CHANCE = 50
 
-
-def privacy_utility(records: Iterable[Record], thresholds: Sequence[int] = ()) -> Figure:
+def privacy_utility(records: Iterable[Record], edition: str, classes: Sequence[float] = ()) -> Figure:
     """A point per system and attack model: EER over WER, averages of the test sets (else dev), with intervals.
 
-    `thresholds` are minimum EERs in percent, drawn as lines; so is chance.
+    The EER is that of the edition; `classes` are minimum EERs, drawn as lines; so is chance.
     """
     tests = [record for record in means(records) if record.set == "test"]
     if not tests:
@@ -30,20 +28,20 @@ def privacy_utility(records: Iterable[Record], thresholds: Sequence[int] = ()) -
     for record in tests:
         if record.metric == "wer":
             costs.setdefault(record.system, record)
-    points = [record for record in _points(tests) if record.system in costs]
+    points = [record for record in _points(tests, edition) if record.system in costs]
     if not costs or not points:
         raise InputError("a privacy-utility plot needs EERs and word error rates of the same systems")
-    # Settings of the look hold while a figure is made.
-    with matplotlib.rc_context(rc("privacy_utility")):
-        return _draw(points, costs, thresholds)
+    return draw("privacy_utility", lambda: _plot(points, costs, classes))
 
 
-def _draw(points: Sequence[Record], costs: Mapping[str, Record], thresholds: Sequence[int]) -> Figure:
+def _plot(points: Sequence[Record], costs: Mapping[str, Record], classes: Sequence[float]) -> Figure:
     figure, [[axis]] = grid(1, 1, width=5.2, height=3.6)
     colours = system_colours(costs)
-    for level in (*thresholds, _CHANCE):
-        axis.axhline(level, color=MUTED, linewidth=0.8, linestyle="-" if level == _CHANCE else ":", zorder=1)
-        label = "chance" if level == _CHANCE else f"{level} %"
+    kinds = [describe(name) for name in dict.fromkeys(record.metric for record in points)]
+    chance = 100 * (kinds[0].chance or 0)
+    for level in (*(100 * least for least in classes), chance):
+        axis.axhline(level, color=MUTED, linewidth=0.8, linestyle="-" if level == chance else ":", zorder=1)
+        label = "chance" if level == chance else f"{level:g} %"
         axis.annotate(
             label, (1, level), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=7, color=MUTED
         )
@@ -58,9 +56,9 @@ def _draw(points: Sequence[Record], costs: Mapping[str, Record], thresholds: Seq
             color=colours[record.system],
             elinewidth=0.8,
         )
-    axis.set_xlabel("WER, % (lower is better)")
-    axis.set_ylabel("EER, % (nearer to chance is better)")
-    axis.set_ylim(bottom=0, top=max(_CHANCE + 5, *(105 * record.value for record in points)))
+    axis.set_xlabel(f"{describe('wer').axis} (lower is better)")
+    axis.set_ylabel(f"{' / '.join(kind.title for kind in kinds)}, % (nearer to chance is better)")
+    axis.set_ylim(bottom=0, top=max(chance + 5, *(105 * max(r.value, r.upper or 0) for r in points)))
     axis.set_xlim(left=0)
     systems = dict.fromkeys(record.system for record in points)
     models = dict.fromkeys(attack_model(record) for record in points)
@@ -70,17 +68,15 @@ def _draw(points: Sequence[Record], costs: Mapping[str, Record], thresholds: Seq
     return figure
 
 
-def _points(tests: Sequence[Record]) -> list[Record]:
-    """The EERs, weak attackers first; of two kinds of EER the one that every edition before 2024 has."""
-    eers = [r for r in tests if r.metric in ("eer_kaldi", "eer_threshold")]
-    has_kaldi = {(r.system, r.condition, r.attacker) for r in eers if r.metric == "eer_kaldi"}
-    chosen = [r for r in eers if r.metric == "eer_kaldi" or (r.system, r.condition, r.attacker) not in has_kaldi]
-    return sorted(chosen, key=lambda record: (model_rank(attack_model(record)), record.system))
+def _points(tests: Sequence[Record], edition: str) -> list[Record]:
+    """The EERs, weak attackers first."""
+    eers = [record for record in with_one_eer(tests, edition) if record.metric in EERS]
+    return sorted(eers, key=lambda record: (model_rank(attack_model(record)), record.system))
 
 
 def _reach(record: Record) -> list[list[float]] | None:
     """The interval as distances from the value."""
     if record.lower is None or record.upper is None:
         return None
-    scale = measure(record.metric).scale
+    scale = describe(record.metric).scale
     return [[max(0, scale * (record.value - record.lower))], [max(0, scale * (record.upper - record.value))]]

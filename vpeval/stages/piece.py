@@ -12,6 +12,8 @@ from vpeval.jobs.steps import Step, bring_up_to_date
 
 RESAMPLES = 1000
 RECORDS = "records.jsonl"
+LIMITS = Path("conf/verdict.yaml")
+"""The thresholds of headlines: audit, report and comparison depend on them."""
 
 
 class Piece(Protocol):

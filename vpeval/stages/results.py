@@ -14,7 +14,7 @@ from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.plan.plan import Plan
 from vpeval.results.names import ORIGINAL
 from vpeval.stages import disclosure, legal, similarity, utility, verification
-from vpeval.stages.piece import RECORDS, Piece
+from vpeval.stages.piece import LIMITS, RECORDS, Piece
 
 log = logging.getLogger(__name__)
 TABLE = "results.jsonl"
@@ -105,7 +105,7 @@ def _write_files(plan: Plan) -> str:
     names = result_files(plan)
     for name in names:
         write_text(plan.run / name, render(records, plan.edition, name, **plan.ranked))
-    tables = write_latex(records, plan.run / "latex")
+    tables = write_latex(records, plan.run / "latex", plan.edition)
     return f"{', '.join(names)} of edition {plan.edition}, {len(tables)} LaTeX tables"
 
 
@@ -131,7 +131,7 @@ def _draw(plan: Plan) -> str:
     from vpeval.figures.data import load_results
 
     results = load_results([plan.run / TABLE], training=_training_logs(plan))
-    count = write_figures(results, plan.run / "figures")
+    count = write_figures(results, plan.run / "figures", plan.edition)
     return f"{count} figures"
 
 
@@ -140,7 +140,13 @@ def _report_step(plan: Plan) -> Step:
         stage=11,
         out=plan.run,
         files=("report.html",),
-        inputs=(plan.run / TABLE, plan.run / "audit.json", plan.run / "figures", Path("vpeval/report")),
+        inputs=(
+            plan.run / TABLE,
+            plan.run / "audit.json",
+            plan.run / "figures",
+            Path("vpeval/report/templates"),
+            LIMITS,
+        ),
         options={"edition": plan.edition, "command": plan.settings.command_line, "note": plan.recipe.report_note},
         code=("vpeval.report.page",),
         stamp=".report.stamp.json",
@@ -152,7 +158,7 @@ def _report(plan: Plan) -> str:
     from vpeval.report.page import Context, build
 
     results = load_results([plan.run / TABLE])
-    context = Context(plan.run / "figures", plan.settings.command_line, plan.recipe.report_note)
+    context = Context(plan.run / "figures", plan.settings.command_line, plan.recipe.report_note, plan.edition)
     page = build(results, context)
     write_text(plan.run / "report.html", page)
     return f"report of {len(results.entries)} numbers, {len(page.encode()) / 1e6:.1f} MB"
@@ -168,8 +174,8 @@ def _comparison_step(plan: Plan) -> Step:
         stage=11,
         out=plan.exp / "comparison",
         files=("comparison.txt",),
-        inputs=tuple(tables(plan)),
-        options={"seed": plan.settings.seed},
+        inputs=(*tables(plan), LIMITS),
+        options={"seed": plan.settings.seed, "edition": plan.edition},
         code=("vpeval.results.comparison",),
     )
 
@@ -178,7 +184,7 @@ def _compare(plan: Plan) -> str:
     from vpeval.results.comparison import compare
 
     found = tables(plan)
-    compare(plan.exp / "comparison", found, seed=plan.settings.seed)
+    compare(plan.exp / "comparison", found, edition=plan.edition, seed=plan.settings.seed)
     return f"comparison of {len(found)} systems"
 
 
@@ -189,7 +195,7 @@ def _summarise(plan: Plan) -> None:
     records = load(tables(plan))
     order = {ORIGINAL: 0, plan.system: 1}
     records.sort(key=lambda record: order.get(record.system, 2))
-    sys.stdout.write(summary.render(records))
+    sys.stdout.write(summary.render(records, plan.edition))
     first = plan.run / result_files(plan)[0]
     log.info("results: %s, %s, latex/, figures/; all systems: %s", first, TABLE, plan.exp / "comparison")
     log.info("report:  %s", plan.run / "report.html")

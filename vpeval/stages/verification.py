@@ -11,7 +11,7 @@ from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.plan.plan import Attack, Plan, version
 from vpeval.plan.recipe import Pair
 from vpeval.results.names import SetName
-from vpeval.stages.piece import RECORDS, RESAMPLES, gender_of, run_pieces
+from vpeval.stages.piece import LIMITS, RECORDS, RESAMPLES, gender_of, run_pieces
 
 log = logging.getLogger(__name__)
 
@@ -112,26 +112,26 @@ def audit_step(plan: Plan) -> Step:
         stage=6,
         out=plan.run,
         files=("audit.json",),
-        inputs=(*scored, *vectors, *checks),
-        options={"system": plan.system, "pairs": plan.recipe.asv_pairs},
+        inputs=(*scored, *vectors, *checks, LIMITS),
+        options={"system": plan.system, "pairs": plan.recipe.asv_pairs, "edition": plan.edition},
         code=("vpeval.protocols.audit",),
         stamp=".audit.stamp.json",
     )
 
 
 def _audit(plan: Plan, out: Path) -> str:
-    from vpeval.core.files import write_text
     from vpeval.protocols import audit
+    from vpeval.protocols.findings import write_findings
     from vpeval.results.records import read_records
 
     records = [record for piece in pieces(plan) for record in read_records(piece.out / RECORDS)]
     pairs = [(pair.enrolls, pair.trials) for pair in plan.recipe.asv_pairs]
     checks = {name: plan.anonymised(name) / "checks.json" for name in plan.recipe.voice_sets}
-    findings = audit.examine(plan.system, plan.heard, pairs, records, checks)
+    findings = audit.examine(plan.system, plan.heard, pairs, records, checks, plan.edition)
     for finding in findings:
         if finding.flagged:
             log.warning(f"audit ({finding.check}): WARNING: {finding.sentence}")
         else:
             log.info(f"audit ({finding.check}): {finding.sentence}")
-    write_text(out / "audit.json", audit.to_json(findings))
+    write_findings(out / "audit.json", findings)
     return f"audit of {len(plan.attackers)} attackers, {sum(finding.flagged for finding in findings)} warnings"

@@ -12,11 +12,13 @@ from vpeval.results.formats import latex, latex_systems
 from vpeval.results.records import Record
 
 
-def write_latex(records: Sequence[Record], out: Path, stem: str = "results", style: str = "booktabs") -> list[Path]:
+def write_latex(
+    records: Sequence[Record], out: Path, edition: str, stem: str = "results", style: str = "booktabs"
+) -> list[Path]:
     """Write ``<out>/<stem>.<table>.tex`` for every table that there are data for."""
     tables = latex.tables(records, style)
     if style == "booktabs":
-        tables |= latex_systems.tables(records)
+        tables |= latex_systems.tables(records, edition)
     if not tables:
         raise InputError("no results to set in tables")
     if missing := [name for name in latex.TABLES if name not in tables]:

@@ -15,9 +15,11 @@ from typing import Any
 from vpeval.core.errors import InputError
 from vpeval.results.averages import averages
 from vpeval.results.formats.latex import booktabs, escape
-from vpeval.results.measures import Measure, chance, interval, measure, rank
+from vpeval.results.headline import headline_eer
+from vpeval.results.metrics import Metric, describe, rank
 from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.results.records import Record
+from vpeval.results.shown import show_chance, show_interval
 
 _ABSENT = "--"
 _VERIFICATION = (
@@ -30,8 +32,8 @@ _PARTITIONS = {"dev": "development data", "test": "test data"}
 _ARROWS = {1: r" $\uparrow$", -1: r" $\downarrow$", 0: ""}
 
 
-def tables(records: Iterable[Record]) -> dict[str, str]:
-    """LaTeX source by table name; a table without data is absent.
+def tables(records: Iterable[Record], edition: str = "2020") -> dict[str, str]:
+    """LaTeX source by table name; a table without data is absent. Beside SRD stands the EER of the edition.
 
     privacy_dev, privacy_test: all verification metrics of every set; systems_dev, systems_test: averages over the sets,
     a column per system; legal: singling out, linkability and 1-EER over N and L; srd, srd_fit: similarity rank
@@ -47,7 +49,7 @@ def tables(records: Iterable[Record]) -> dict[str, str]:
     texts["legal"] = _legal([r for r in records if r.metric in _LEGAL])
     for name, estimator in (("srd", "empirical"), ("srd_fit", "beta-binomial")):
         chosen = [r for r in records if r.metric in _SRD and r.params.get("estimator") == estimator]
-        texts[name] = _srd(chosen, [r for r in means if r.set == "test"], estimator)
+        texts[name] = _srd(chosen, [r for r in means if r.set == "test"], estimator, edition)
     return {name: text for name, text in texts.items() if text}
 
 
@@ -77,14 +79,14 @@ def _privacy(records: Sequence[Record], partition: str) -> str:
         line = [escape(labels[key][i]) for i in kept] + [cells[key].get(metric, _ABSENT) for metric in metrics]
         rows += [[], line] if last not in (None, group) else [line]
         last = group
-    head = [heads[i] for i in kept] + [measure(metric).latex + _ARROWS[measure(metric).better] for metric in metrics]
+    head = [heads[i] for i in kept] + [describe(metric).latex + _ARROWS[describe(metric).better] for metric in metrics]
     caption = f"Privacy by speaker verification for {_PARTITIONS[partition]} (o: original, a: anonymised speech)."
     return _table("l" * len(kept) + "r" * len(metrics), [head], rows, caption, f"privacy-{partition}")
 
 
 def _systems(records: Sequence[Record], partition: str) -> str:
     records = [
-        r for r in records if r.metric in _VERIFICATION or measure(r.metric).aspect == "utility" or r.metric == "deid"
+        r for r in records if r.metric in _VERIFICATION or describe(r.metric).aspect == "utility" or r.metric == "deid"
     ]
     systems = _in_order(r.system for r in records)
     if len(systems) < 2:
@@ -105,7 +107,7 @@ def _systems(records: Sequence[Record], partition: str) -> str:
         same = [o for k, o in originals.items() if k[:2] == key[:2] and k[4] == attacker] or beside
         if len(same) == 1:
             found.setdefault(ORIGINAL, same[0][ORIGINAL])
-        kind = measure(metric)
+        kind = describe(metric)
         title = f"{kind.latex}{_ARROWS[kind.better]}" + (f" ({escape(extra)})" if extra else "")
         lines.append([title, "-".join(condition), escape(attacker), *_row_of(found, systems, kind)])
     caption = (
@@ -132,11 +134,11 @@ def _legal(records: Sequence[Record]) -> str:
     for key in sorted(rows):
         found = rows[key]
         one = next(iter(found.values()))
-        if lines and lines[-1][0] != measure(one.metric).latex:
+        if lines and lines[-1][0] != describe(one.metric).latex:
             lines.append([])
         sizes = [str(one.params.get(name, "")) for name in ("N", "L")]
         cells = [_number(found[c]) if c in found else _ABSENT for c in columns]
-        lines.append([measure(one.metric).latex, *sizes, chance(one), *cells])
+        lines.append([describe(one.metric).latex, *sizes, show_chance(one), *cells])
     heads = [["", "", "", "", *(escape(c[0]) for c in columns)]]
     if len({c[2] for c in columns}) > 1:
         heads.append(["", "", "", "", *(escape(c[2]) for c in columns)])
@@ -148,22 +150,22 @@ def _legal(records: Sequence[Record]) -> str:
     return _table("lrrr" + "r" * len(columns), heads, lines, caption, "legal")
 
 
-def _srd(records: Sequence[Record], means: Sequence[Record], estimator: str) -> str:
+def _srd(records: Sequence[Record], means: Sequence[Record], estimator: str, edition: str) -> str:
     if not records:
         return ""
     systems, attackers = _in_order(r.system for r in records), _in_order(r.attacker for r in records)
     found: dict[tuple[str, str, str], Record] = {}
     for record in records:
         _put(found, (record.system, record.attacker, record.metric), record, record)
-    eers = _strongest_eers(means)
-    columns: list[tuple[Measure, dict[str, Record]]] = []
+    eers = _strongest_eers(means, edition)
+    columns: list[tuple[Metric, dict[str, Record]]] = []
     for attacker in attackers:
         for metric in _SRD:
             own = {s: found[s, attacker, metric] for s in systems if (s, attacker, metric) in found}
-            columns.append((measure(metric), own))
+            columns.append((describe(metric), own))
     if estimator == "empirical" and any(system in eers for system in systems):
         metric = next(eers[system].metric for system in systems if system in eers)
-        columns.append((measure(metric), {s: eers[s] for s in systems if s in eers}))
+        columns.append((describe(metric), {s: eers[s] for s in systems if s in eers}))
     body = [_row_of(own, systems, kind) for kind, own in columns]
     rows = [[escape(system), *cells] for system, *cells in zip(systems, *body, strict=True)]
     head = ["System", *(f"{kind.latex}{_ARROWS[kind.better]}" for kind, _ in columns)]
@@ -177,10 +179,10 @@ def _srd(records: Sequence[Record], means: Sequence[Record], estimator: str) -> 
     return _table("l" + "r" * len(columns), [over, head], rows, caption, "srd" if not how else "srd-fit")
 
 
-def _strongest_eers(means: Iterable[Record]) -> dict[str, Record]:
+def _strongest_eers(means: Iterable[Record], edition: str) -> dict[str, Record]:
     """The EER of every system on its own terms (o-o or a-a) against the attacker that does best."""
     means = [record for record in means if record.condition in ("oo", "aa")]
-    metric = "eer_kaldi" if any(record.metric == "eer_kaldi" for record in means) else "eer_threshold"
+    metric = headline_eer((record.metric for record in means), edition)
     eers: dict[str, Record] = {}
     for record in means:
         if record.metric == metric and (record.system not in eers or record.value < eers[record.system].value):
@@ -218,13 +220,13 @@ def _put(cells: dict[Any, Any], key: Any, value: Any, record: Record) -> None:
 def _number(record: Record, bold: bool = False) -> str:
     text, ends = (
         shown.replace("-", "$-$").replace("inf", r"$\infty$").replace(",", ", ")
-        for shown in (measure(record.metric).show(record.value), interval(record))
+        for shown in (describe(record.metric).show(record.value), show_interval(record))
     )
     text = rf"\textbf{{{text}}}" if bold else text
     return rf"{text} {{\scriptsize {ends}}}" if ends else text
 
 
-def _row_of(found: Mapping[str, Record], systems: Sequence[str], kind: Measure) -> list[str]:
+def _row_of(found: Mapping[str, Record], systems: Sequence[str], kind: Metric) -> list[str]:
     """The cells of the systems, the best anonymised one bold if there are several."""
     shown = {s: kind.show(r.value) for s, r in found.items() if s != ORIGINAL}
     best = None

@@ -3,7 +3,6 @@ from dataclasses import replace
 import pytest
 
 from vpeval.asv.attackers import Attacker
-from vpeval.figures.labels import METRICS, metric, set_title
 from vpeval.results.attacks import attack_model
 from vpeval.results.records import Record
 
@@ -39,26 +38,3 @@ def test_what_a_record_states_counts_before_anything_else():
 def test_an_attacker_of_a_published_result_is_known_by_its_name():
     assert attack_model(record("aa", "ASV_eval_anon")) == "semi-informed"
     assert attack_model(record("aa", "ASV_eval")) == "lazy-informed"
-
-
-def test_numbers_are_printed_in_the_unit_of_their_metric():
-    assert metric("eer_kaldi").number(0.07142) == "7.14"
-    assert metric("wer").number(10.006) == "10.01"
-    assert metric("g_vd").number(-0.291) == "−0.29"
-    assert metric("zebra_individual").number(float("inf")) == "∞"
-
-
-def test_every_eer_says_which_one_it_is():
-    titles = {METRICS[name].title for name in ("eer_kaldi", "eer_threshold", "eer_rocch")}
-    assert titles == {"EER, Kaldi", "EER, threshold", "EER, ROCCH"}
-
-
-def test_an_unknown_metric_keeps_its_name():
-    assert metric("new_thing").title == "new thing"
-    assert metric("new_thing").group == "Other"
-
-
-def test_set_names_become_words():
-    assert set_title("vctk_dev_trials_f_common") == "vctk dev common, female"
-    assert set_title("vctk_dev_trials_f_common", gender=False) == "vctk dev common"
-    assert set_title("mini_all") == "mini all"

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from vpeval.audio.f0_histogram import F0_MAX, F0_MIN, LAGS, f0_histogram, track_f0
+from vpeval.audio.f0_histogram import LAGS, f0_histogram
+from vpeval.audio.pyin import F0_MAX, F0_MIN, track_pyin
 from vpeval.core.errors import InputError
 
 
@@ -24,13 +25,13 @@ def test_an_utterance_without_voice_has_no_histogram():
 def test_a_missing_tracker_is_a_clear_error(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "librosa", None)
     with pytest.raises(InputError, match="librosa"):
-        track_f0(np.zeros(16000, np.float32))
+        track_pyin(np.zeros(16000, np.float32))
 
 
 def test_a_steady_voice_is_tracked_at_its_frequency():
     pytest.importorskip("librosa")
     time = np.arange(16000) / 16000
     wave = sum(np.sin(2 * np.pi * 150 * k * time) / k for k in range(1, 9)).astype(np.float32) / 4
-    f0 = track_f0(wave)
+    f0 = track_pyin(wave)
     assert np.nanmedian(f0) == pytest.approx(150, rel=0.01)
     assert np.isfinite(f0).mean() > 0.9

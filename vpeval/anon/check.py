@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from vpeval.audio.io import RATE, probe, read_audio
+from vpeval.audio.riff import read_wave_header
 from vpeval.core.errors import InputError
 
 _SILENT = 10 ** (-70 / 20)
@@ -59,10 +60,9 @@ def is_whole_wave(path: Path) -> bool:
 
     Programs write the sizes either first or last; a file whose writer was killed fails in both cases.
     """
-    content_size = path.stat().st_size
     with open(path, "rb") as file:
-        head = file.read(12)
-    if len(head) < 12 or head[:4] != b"RIFF" or int.from_bytes(head[4:8], "little") + 8 != content_size:
+        wave = read_wave_header(file)
+    if wave is None or wave.is_cut or wave.declared != path.stat().st_size:
         return False
     try:
         probe(str(path))

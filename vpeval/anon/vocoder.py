@@ -14,8 +14,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.audio.f0_histogram import track_f0
 from vpeval.audio.io import RATE
+from vpeval.audio.pyin import track_pyin
 
 Real = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ class Speech:
 def analyze(wave: NDArray[np.floating]) -> Speech:
     """The parameters of 16 kHz speech."""
     samples = np.asarray(wave, np.float64)
-    f0 = np.nan_to_num(track_f0(samples.astype(np.float32)))
+    f0 = np.nan_to_num(track_pyin(samples.astype(np.float32)))
     return Speech(f0, envelope(samples, f0), noisiness(samples, f0))
 
 

@@ -18,7 +18,8 @@ import yaml
 from vpeval.asv.directory import read_modules
 from vpeval.asv.speechbrain import ECAPA_TDNN, Fbank, InputNormalization, Xvector
 from vpeval.asv.weights import load_weights, save_weights
-from vpeval.audio.f0_histogram import LAGS, f0_histogram, track_f0
+from vpeval.audio.f0_histogram import LAGS, f0_histogram
+from vpeval.audio.pyin import track_pyin
 from vpeval.core import compute, models
 from vpeval.core.config import choose, read_config
 from vpeval.core.errors import InputError
@@ -138,7 +139,7 @@ class F0Histogram:
 
     def embed(self, wave: np.ndarray) -> np.ndarray:
         """107 shares that sum to one."""
-        histogram = f0_histogram(track_f0(wave))
+        histogram = f0_histogram(track_pyin(wave))
         return np.full(len(LAGS), 1 / len(LAGS), np.float32) if histogram is None else histogram
 
 

@@ -10,27 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.audio.io import RATE
-from vpeval.core.errors import InputError
+from vpeval.audio.pyin import F0_MAX, F0_MIN
 
-F0_MIN = 65.0
-F0_MAX = 450.0
 LAG_RATE = 8000
 LAGS = np.arange(int(LAG_RATE / F0_MAX), int(LAG_RATE / F0_MIN) + 1)
-_FRAME = 1024
-_HOP = RATE // 100
-
-
-def track_f0(wave: NDArray[np.float32]) -> NDArray[np.float64]:
-    """F0 in Hz every 10 ms of 16 kHz audio; NaN where unvoiced."""
-    try:
-        from librosa import pyin
-    except ImportError:
-        raise InputError("F0 tracking needs librosa; install what requirements.txt names") from None
-    if len(wave) < _FRAME:
-        wave = np.pad(wave, (0, _FRAME - len(wave)))
-    f0, _, _ = pyin(wave, fmin=F0_MIN, fmax=F0_MAX, sr=RATE, frame_length=_FRAME, hop_length=_HOP)
-    return f0
 
 
 def f0_histogram(f0: NDArray[np.floating]) -> NDArray[np.float32] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import struct
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +12,12 @@ from typing import BinaryIO
 import numpy as np
 import soundfile as sf
 
+from vpeval.audio.riff import read_wave_header
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 from vpeval.data.layout import is_pipe
 
 RATE = 16000
-_STREAMED = 0x7FFFF000  # sizes from here on are what programs write when they do not know the length yet
 _BLOCK = 1 << 20
 
 
@@ -148,16 +147,11 @@ def _check_size(source: io.BytesIO | str, kind: str, name: str) -> None:
 
 
 def _check_wave(file: BinaryIO, size: int, name: str) -> None:
-    order = ">" if file.read(12).startswith(b"RIFX") else "<"
-    while len(header := file.read(8)) == 8:
-        chunk, length = struct.unpack(f"{order}4sI", header)
-        if chunk == b"data":
-            have = size - file.tell()
-            if length < _STREAMED and have < length:
-                raise InputError(f"is cut off: {have} of {length} bytes of samples are there", name)
-            return
-        file.seek(length + length % 2, os.SEEK_CUR)
-    raise InputError("is a WAV file without samples; make it again", name)
+    wave = read_wave_header(file)
+    if wave is None:
+        raise InputError("is a WAV file without samples; make it again", name)
+    if wave.is_cut:
+        raise InputError(f"is cut off: {wave.present} of {wave.stated} bytes of samples are there", name)
 
 
 def _check_ogg(file: BinaryIO, size: int, name: str) -> None:

@@ -15,10 +15,9 @@ from vpeval.anon import hooks
 from vpeval.asv.attackers import PRETRAINED, Attacker, model_of, read_attacker
 from vpeval.core.errors import InputError
 from vpeval.plan.recipe import Recipe, read_recipe
-from vpeval.results.names import CONDITIONS, ORIGINAL
+from vpeval.results.names import CONDITIONS, ORIGINAL, TEXT_RULES
 
 DATA, EXP = Path("data"), Path("exp")
-_TEXT_RULES = {"2020": "vpc2020", "2022": "vpc2020", "2024": "vpc2024", "2026": "vpc2026"}
 _SYSTEM = re.compile(r"[a-z0-9_]+")
 
 
@@ -135,7 +134,7 @@ class Plan:
     @property
     def text_rules(self) -> str:
         """How transcripts are normalised: as the recipe says, else as the edition does."""
-        return self.recipe.text_rules or _TEXT_RULES[self.edition]
+        return self.recipe.text_rules or TEXT_RULES[self.edition]
 
     @property
     def anon_level(self) -> str:
@@ -206,9 +205,10 @@ class Plan:
 
         Since 2022 the challenges rank by the attacker trained on anonymised speech: the last of the list.
         """
+        rules = {"text_rules": self.text_rules}
         if self.edition == "2020":
-            return {"attacker": self.main.name}
-        return {"attacker": self.attackers[-1].name, "asv_eval": self.main.name}
+            return {"attacker": self.main.name, **rules}
+        return {"attacker": self.attackers[-1].name, "asv_eval": self.main.name, **rules}
 
     def models(self) -> tuple[str, ...]:
         """The pretrained models of attackers and recogniser, in conf/models.yaml."""

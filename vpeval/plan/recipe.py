@@ -153,6 +153,9 @@ def _refuse_ambiguous(recipe: Recipe, path: Path, lines: Mapping[str, int]) -> N
     if both := set(recipe.enroll_sets) & set(recipe.trial_sets):
         message = f"'{both.pop()}' is both an enrolment and a trial set; results would be too good to be true"
         raise InputError(message, path, lines["asv_pairs"])
+    if recipe.emotion_sets and not recipe.ser:
+        message = "emotion_sets need ser, the directory of an emotion recogniser, to be measured by"
+        raise InputError(message, path, lines["emotion_sets"])
     for variable in ("train_sets", "pool_sets"):
         if shared := set(getattr(recipe, variable)) & set(recipe.eval_sets):
             message = f"'{shared.pop()}' is also an evaluation set; attackers must not be trained on those"

@@ -11,7 +11,7 @@ from dataclasses import replace
 from vpeval.core.errors import InputError
 from vpeval.results.attacks import SEMI, attack_model
 from vpeval.results.formats import vpc2020, vpc2022, vpc2024
-from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL
+from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL, TEXT_RULES
 from vpeval.results.records import Record
 
 EDITIONS = {
@@ -24,12 +24,19 @@ EDITIONS = {
 
 
 def render(
-    records: Sequence[Record], edition: str, file: str, attacker: str | None = None, asv_eval: str | None = None
+    records: Sequence[Record],
+    edition: str,
+    file: str,
+    attacker: str | None = None,
+    asv_eval: str | None = None,
+    text_rules: str = "",
 ) -> str:
     """The text of one of the results files of an edition.
 
-    results.txt shows the numbers of one attacker, the others those of ASV_eval and of ASV_eval^anon (`attacker`).
+    results.txt shows the numbers of one attacker, the others those of ASV_eval and of ASV_eval^anon (`attacker`). Error
+    rates are those by the edition's own text rules, or by `text_rules`.
     """
+    records = by_text_rules(records, text_rules or TEXT_RULES[edition])
     if file == "results.txt":
         chosen = of_attacker(records, attacker)
         return vpc2020.render(chosen) if edition == "2020" else vpc2022.render(chosen)
@@ -40,6 +47,22 @@ def render(
 def has_semi_informed(records: Sequence[Record]) -> bool:
     """Whether any attacker was trained on anonymised speech."""
     return any(attack_model(record) == SEMI for record in records)
+
+
+def by_text_rules(records: Sequence[Record], rules: str) -> list[Record]:
+    """The records with error rates by some text rules only; published ones, which do not say theirs, stay.
+
+    An error rate that was counted by other rules only is an error, never a substitute.
+    """
+    kept = [r for r in records if r.params.get("normalizer", rules) == rules]
+    have = {(r.metric, r.system, r.set, r.condition, r.attacker) for r in kept}
+    for r in records:
+        if (r.metric, r.system, r.set, r.condition, r.attacker) not in have:
+            raise InputError(
+                f"{r.metric} of {r.system} {r.set} was counted by the text rules {r.params['normalizer']}, not by "
+                f"{rules}; score the transcripts again by those (stage 10)"
+            )
+    return kept
 
 
 def of_system(records: Sequence[Record], system: str | None) -> list[Record]:

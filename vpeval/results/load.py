@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_lines
 from vpeval.results.formats import vpc2022, vpc2024
-from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, ORIGINAL
+from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL
 from vpeval.results.records import Record, read_records
 
 _PREFIX = re.compile(r"(?:track\d_)?(?:RESULTS_summary|RESULTS|results\.anon|results\.orig|result_for_rank)_?")
@@ -36,8 +36,8 @@ class Source:
 def load(sources: Sequence[Source | str | PathLike[str]]) -> list[Record]:
     """All records, each number once.
 
-    Runs repeat the numbers of the original data: the first file wins. Two values for one number of a system are an
-    error.
+    Runs repeat the numbers of the original data: the first file wins. Two values for one number are an error; published
+    files of original data may differ, as they are rounded. So is an attacker who compares in two ways.
     """
     numbers: dict[str, Record] = {}
     differing = 0
@@ -47,14 +47,36 @@ def load(sources: Sequence[Source | str | PathLike[str]]) -> list[Record]:
             known = numbers.setdefault(record.identity, record)
             if known.value == record.value:
                 continue
-            if record.system != ORIGINAL:
+            if record.system != ORIGINAL or (_is_ours(known) and _is_ours(record)):
                 where = " ".join(filter(None, (record.system, record.set, record.condition)))
                 message = f"a second, different {record.metric} for {where}; give each run once, or another name to one"
                 raise InputError(message, source.path)
             differing += 1
     if differing:
         logging.warning(f"{differing} numbers of the original data differ between the files; the first ones are taken")
+    _refuse_mixture(numbers.values())
     return list(numbers.values())
+
+
+def _is_ours(record: Record) -> bool:
+    """Whether a record is of a table of this toolkit, with all digits, and not of a published file."""
+    return "attack_model" in record.notes or bool(record.files)
+
+
+def _refuse_mixture(records: Iterable[Record]) -> None:
+    """Numbers of one attacker stand beside each other only if it compared, and was calibrated, in the same way."""
+    ways: dict[tuple[str, str], tuple[str, Record]] = {}
+    for record in records:
+        if record.condition not in CONDITIONS:
+            continue
+        for note in ("scoring", "calibration"):
+            if note in record.notes:
+                way, other = ways.setdefault((record.attacker, note), (record.notes[note], record))
+                if way != record.notes[note]:
+                    raise InputError(
+                        f"{note} of attacker '{record.attacker}' is {way} for {other.system} and {record.notes[note]} "
+                        f"for {record.system}: these numbers cannot be compared; run both alike"
+                    )
 
 
 def read(source: Source) -> list[Record]:

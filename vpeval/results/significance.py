@@ -67,9 +67,34 @@ def means(records: Iterable[Record]) -> list[Record]:
     estimators the challenge's, if it is there.
     """
     records = [r for r in records if _partition(r) and not (r.metric in ("wer", "cer") and r.gender)]
+    refuse_unlike(records)
     records = in_challenge_mode(records, lambda record: record)
     large = {(r.system, r.attacker) for r in records if r.metric == "wer" and r.params.get("lm") == "large"}
     return averages(r for r in records if (r.system, r.attacker) not in large or r.params.get("lm") != "small")
+
+
+def refuse_unlike(records: Iterable[Record]) -> None:
+    """Averages stand beside each other only if they are over the same sets of a corpus, and by the same text rules."""
+    sets: defaultdict[tuple[str, ...], defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    rules: dict[str, tuple[str, str]] = {}
+    for record in records:
+        name = SetName.parse(record.set)
+        if name and name.partition and record.system != ORIGINAL:
+            key = record.metric, record.condition, record.attacker, name.corpus, name.partition
+            sets[key][record.system].add(record.set)
+        if stated := record.params.get("normalizer"):
+            first, system = rules.setdefault(record.metric, (stated, record.system))
+            if first != stated and system != record.system:
+                message = (
+                    f"{record.metric} of {system} was counted by the text rules {first}, of {record.system} by {stated}"
+                )
+                raise InputError(f"{message}; run both for the same edition to compare them")
+    for (metric, *_), systems in sets.items():
+        (one, have), *others = systems.items()
+        for other, found in others:
+            if odd := sorted(have ^ found):
+                message = f"{metric}: {one} and {other} were not measured on the same sets ({odd[0]}); run both on all"
+                raise InputError(message)
 
 
 def overview(records: Iterable[Record], edition: str) -> str:

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from vpeval.core.errors import InputError
@@ -24,16 +25,17 @@ _KINDS = {6: "verification", 7: "voice similarity", 8: "legal metrics", 9: "simi
 def run(plan: Plan) -> None:
     """Collect, then bring every view up to date, and print the summary."""
     collect(plan)
+    compared = tables(plan)
     bring_up_to_date(
         [
             (_files_step(plan), lambda out: _write_files(plan)),
             (_figures_step(plan), lambda out: _draw(plan)),
             (_report_step(plan), lambda out: _report(plan)),
-            (_comparison_step(plan), lambda out: _compare(plan)),
+            (_comparison_step(plan, compared), lambda out: _compare(plan, compared)),
         ],
         "views of the results",
     )
-    _summarise(plan)
+    _summarise(plan, compared)
 
 
 def pieces(plan: Plan) -> list[Piece]:
@@ -165,36 +167,45 @@ def _report(plan: Plan) -> str:
 
 
 def tables(plan: Plan) -> list[Path]:
-    """The tables of all systems that were run on this corpus."""
-    return sorted(plan.exp.glob(f"runs/*/{TABLE}"))
+    """The tables of all systems that were run on this corpus and can be compared with this one, which comes first."""
+    from vpeval.results.load import load
+    from vpeval.results.significance import refuse_unlike
+
+    found = [plan.run / TABLE]
+    for table in sorted(plan.exp.glob(f"runs/*/{TABLE}")):
+        if table != found[0]:
+            try:
+                refuse_unlike(load([*found, table]))
+            except InputError as error:
+                log.warning(f"{table.parent.name} is left out of the comparison: {error}")
+            else:
+                found.append(table)
+    return found
 
 
-def _comparison_step(plan: Plan) -> Step:
+def _comparison_step(plan: Plan, compared: Sequence[Path]) -> Step:
     return Step(
         stage=11,
         out=plan.exp / "comparison",
         files=("comparison.txt",),
-        inputs=(*tables(plan), LIMITS),
+        inputs=(*compared, LIMITS),
         options={"seed": plan.settings.seed, "edition": plan.edition},
         code=("vpeval.results.comparison",),
     )
 
 
-def _compare(plan: Plan) -> str:
+def _compare(plan: Plan, compared: Sequence[Path]) -> str:
     from vpeval.results.comparison import compare
 
-    found = tables(plan)
-    compare(plan.exp / "comparison", found, edition=plan.edition, seed=plan.settings.seed)
-    return f"comparison of {len(found)} systems"
+    compare(plan.exp / "comparison", compared, edition=plan.edition, seed=plan.settings.seed)
+    return f"comparison of {len(compared)} systems"
 
 
-def _summarise(plan: Plan) -> None:
+def _summarise(plan: Plan, compared: Sequence[Path]) -> None:
     from vpeval.results import summary
     from vpeval.results.load import load
 
-    records = load(tables(plan))
-    order = {ORIGINAL: 0, plan.system: 1}
-    records.sort(key=lambda record: order.get(record.system, 2))
+    records = load(compared)
     sys.stdout.write(summary.render(records, plan.edition))
     first = plan.run / result_files(plan)[0]
     log.info("results: %s, %s, latex/, figures/; all systems: %s", first, TABLE, plan.exp / "comparison")

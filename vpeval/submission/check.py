@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
-import struct
 import tarfile
 import tempfile
 import zlib
@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from vpeval.audio.io import RATE
+from vpeval.audio.riff import read_wave_header
 from vpeval.core.errors import InputError
 from vpeval.data.directory import read_utt2spk
 from vpeval.data.layout import name_some
@@ -144,32 +145,20 @@ def _take(archive: _Archive, stream: tarfile.TarFile, member: tarfile.TarInfo) -
 
 def wave_fault(content: bytes) -> str:
     """What keeps a file from being a whole 16 kHz, mono, 16-bit PCM WAV file with samples; empty if nothing does."""
-    if content[:4] != b"RIFF" or content[8:12] != b"WAVE":
-        return "is no WAV file"
-    position, form = 12, None
-    while position + 8 <= len(content):
-        chunk, length = struct.unpack_from("<4sI", content, position)
-        position += 8
-        if chunk == b"fmt " and length >= 16 and position + 16 <= len(content):
-            form = struct.unpack_from("<HHIIHH", content, position)
-        elif chunk == b"data":
-            break
-        position += length + length % 2
-    else:
-        return "has no samples"
-    if form is None:
+    wave = read_wave_header(io.BytesIO(content))
+    if wave is None:
+        return "has no samples" if content[:4] == b"RIFF" and content[8:12] == b"WAVE" else "is no WAV file"
+    if not wave.rate:
         return "has no format before its samples"
-    coding, channels, rate, _, _, bits = form
-    if rate != RATE:
-        return f"has a sampling rate of {rate} Hz"
-    if channels != 1:
-        return f"has {channels} channels"
-    if coding not in (1, 0xFFFE) or bits != 16:
-        return f"has {bits}-bit samples of coding {coding}, not 16-bit PCM"
-    have = len(content) - position
-    if have < length:
-        return f"is cut off: {have} of {length} bytes of samples are there"
-    return "" if length else "has no samples"
+    if wave.rate != RATE:
+        return f"has a sampling rate of {wave.rate} Hz"
+    if wave.channels != 1:
+        return f"has {wave.channels} channels"
+    if wave.coding not in (1, 0xFFFE) or wave.bits != 16:
+        return f"has {wave.bits}-bit samples of coding {wave.coding}, not 16-bit PCM"
+    if wave.present < wave.stated:
+        return f"is cut off: {wave.present} of {wave.stated} bytes of samples are there"
+    return "" if wave.stated else "has no samples"
 
 
 def _manifest(archive: _Archive) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vpeval.audio.f0_histogram import track_f0
+from vpeval.audio.pyin import track_pyin
 from vpeval.core import compute, models
 from vpeval.core.errors import InputError
 
@@ -160,7 +160,7 @@ def disguised_content(encoder: Content, wave: np.ndarray, factor: float) -> Matr
 
 def pitch(wave: np.ndarray) -> NDArray[np.float64]:
     """F0 in Hz every 10 ms, 0 where unvoiced: two values for each frame of content."""
-    f0 = np.nan_to_num(track_f0(np.asarray(wave, np.float32)))
+    f0 = np.nan_to_num(track_pyin(np.asarray(wave, np.float32)))
     wanted = 2 * frame_count(len(wave))
     return np.pad(f0[:wanted], (0, max(0, wanted - len(f0))))
 

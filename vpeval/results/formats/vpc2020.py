@@ -292,9 +292,20 @@ def asr_name(record: Record) -> str:
 
 
 def challenge_mode(records: Iterable[Record]) -> list[Record]:
-    """The records computed as the challenge did, where there is a choice."""
+    """The records of the challenge's estimator; published ones, which have no other, do not say it.
+
+    A number that was computed otherwise and not as the challenge does is an error, never a substitute.
+    """
     records = list(records)
-    return [record for record in records if record.params.get("mode") == "vpc"] or records
+    chosen = [record for record in records if record.params.get("mode", "vpc") == "vpc"]
+    have = {(record.metric, record.system, record.set) for record in chosen}
+    for record in records:
+        if (record.metric, record.system, record.set) not in have:
+            raise InputError(
+                f"no {record.metric} of {record.system} {record.set} by the challenge's estimator (mode vpc), only "
+                f"by mode {record.params['mode']}; score it again with both"
+            )
+    return chosen
 
 
 def group(name: Callable[[Record], str], records: Iterable[Record]) -> dict[str, dict[str, Record]]:
@@ -343,7 +354,8 @@ def render_wer(name: str, record: Record) -> str:
         errors = ErrorCounts(*(record.counts[key] for key in ("ins", "del", "sub", "ref_words")))
     except KeyError as missing:
         raise InputError(f"the error rate of {name} does not count {missing}; score it again") from None
-    return f"  {errors} {record.notes.get('source', '')}".rstrip() + "\n"
+    rules = f" (text rules {record.params['normalizer']})" if "normalizer" in record.params else ""
+    return f"  {errors} {record.notes.get('source', '')}{rules}".rstrip() + "\n"
 
 
 def challenge_order(name: str) -> tuple[str, str, str, str]:

@@ -10,6 +10,7 @@ weights, best first. Put what you choose into a profile (conf/asv/train/plda_few
 
 import argparse
 import itertools
+from collections.abc import Iterable
 from statistics import fmean
 
 from vpeval.asv.backend import Settings
@@ -47,7 +48,7 @@ def main() -> None:
         print(f"{name:26s} {100 * quality.eer:7.2f} {quality.min_cllr:10.3f}")
 
 
-def mean(qualities) -> Quality:
+def mean(qualities: Iterable[Quality]) -> Quality:
     """Over the directories."""
     each = list(qualities)
     return Quality(fmean(q.eer for q in each), fmean(q.min_cllr for q in each))

@@ -281,12 +281,13 @@
     drawScale($(".scale", form), task, words.ends);
     const players = shown.map((recording, i) => playerButton(recording, page.kind === "rating" ? `Recording ${"AB"[i]}` : "Recording"));
     $(".players", view).replaceChildren(...players.map((player) => player.button));
+    let saving = false;
     const update = () => {
       const missing = shown.map((recording, i) => (recording.heard ? "" : "AB"[i])).filter(Boolean);
       const ready = missing.length === 0;
       fieldset.disabled = !ready;
       const chosen = $("input:checked", form) !== null;
-      $("[type=submit]", form).disabled = !(ready && chosen);
+      $("[type=submit]", form).disabled = saving || !(ready && chosen);
       const name = page.kind === "rating" ? ` ${missing.join(" and ")}` : "";
       const hint = ready ? (chosen ? "" : "Now choose your answer.") : `First play recording${name} to the end.`;
       if ($(".hint", form).textContent !== hint) $(".hint", form).textContent = hint;
@@ -304,12 +305,14 @@
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       const chosen = $("input:checked", form);
-      if (!chosen || !shown.every((recording) => recording.heard)) return;
-      $("[type=submit]", form).disabled = true;
+      if (saving || !chosen || !shown.every((recording) => recording.heard)) return;
+      saving = true;
+      update();
       const played = all.reduce((sum, recording) => sum + recording.plays, 0) - plays;
       const saved = await keep({ page: page.id, task, value: Number(chosen.value), seconds: timer.seconds(), plays: played });
-      if (saved) next();
-      else update();
+      if (saved) return next();
+      saving = false;
+      return update();
     });
   }
 
@@ -339,6 +342,7 @@
     const go = again($(".next", view));
     const field = again($(".board", view));
     let current = null;
+    let saving = false;
     const update = () => {
       if (!current) return;
       const unheard = current.points.filter((point) => !point.recording.heard).length;
@@ -346,17 +350,19 @@
       const parts = [unheard ? `${unheard} not heard to the end` : "", unmoved ? `${unmoved} not placed` : ""].filter(Boolean);
       const hint = parts.length ? `Still to do: ${parts.join(", ")}.` : "";
       if ($(".hint", view).textContent !== hint) $(".hint", view).textContent = hint;
-      go.disabled = !current.complete;
+      go.disabled = saving || !current.complete;
     };
     current = new Board(field, recordingsOf(page), session.shape, update);
     update();
     timer = startTimer();
     go.onclick = async () => {
-      go.disabled = true;
+      saving = true;
+      update();
       const plays = recordingsOf(page).reduce((sum, recording) => sum + recording.plays, 0);
       const saved = await keep({ page: page.id, task: "board", value: current.value, seconds: timer.seconds(), plays });
-      if (saved) next();
-      else update();
+      if (saved) return next();
+      saving = false;
+      return update();
     };
   }
 

@@ -282,12 +282,14 @@ def test_nothing_is_answered_before_it_was_heard(test, visit):
           const make = window.Audio;
           window.Audio = function () { window.last = new make(); return window.last; };
         }""")
-        page.evaluate("document.querySelector('.player').click()")
+        page.evaluate("document.querySelector('#view-question .player').click()")
         page.wait_for_function("() => window.last && window.last.readyState > 2")
         page.evaluate(
             "() => { window.last.pause(); window.last.currentTime = window.last.duration - 0.01; window.last.play(); }"
         )
-        page.wait_for_function("() => window.last.ended && document.querySelector('.player').dataset.state === 'idle'")
+        page.wait_for_function(
+            "() => window.last.ended && document.querySelector('#view-question .player').dataset.state === 'idle'"
+        )
         assert scale.is_disabled()
         play(page, "Recording A")
         assert scale.is_enabled() and button.is_disabled()

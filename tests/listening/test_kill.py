@@ -16,12 +16,12 @@ from vpeval.listening.simulate import Habits, Quality, simulate_answers
 from vpeval.listening.store import Store
 
 pytestmark = pytest.mark.e2e
-LISTENERS = 200
+LISTENERS, KILLS, EARLY = 200, 8, 2
 
 
 def test_no_acknowledged_answer_is_lost_or_doubled(tmp_path):
     data = make_data(tmp_path / "data", seconds=0.1)
-    test = toy_test(data, tmp_path / "test", listeners=LISTENERS)
+    test = toy_test(data, tmp_path / "test", listeners=LISTENERS, attention=0, headphones=0)
     qualities = {system: Quality(5, 5, 5, 5, 0.5) for system in ("original", *SYSTEMS)}
     answers = simulate_answers(test, qualities, Habits(), seed=0)
     with contextlib.closing(socket.socket()) as free:
@@ -32,12 +32,15 @@ def test_no_acknowledged_answer_is_lost_or_doubled(tmp_path):
     def kill_again_and_again():
         rng = random.Random(0)
         server = start(test.path, "--rate", 0, port=port)
-        while not ended.wait(rng.uniform(0.3, 2.5)):
+        while len(kills) < KILLS and not ended.wait(rng.uniform(0.2, 1.5)):
+            if len(kills) >= EARLY and not load.acknowledged:
+                continue  # the others are for the time in which answers come in
             server.kill()
             server.wait()
             server.stdout.close()
             kills.append(len(load.acknowledged))
             server = start(test.path, "--rate", 0, port=port)
+        ended.wait()
         server.kill()
         server.wait()
         server.stdout.close()

@@ -64,6 +64,7 @@ class Analysis:
 
 def analyse(test: ListeningTest, runs: Path, options: Options) -> Analysis:
     """Analyse the answers to a test; objective numbers are looked for in `runs`."""
+    attacker, machine = objective.read_objective(runs, test.settings.systems, options.attacker)
     everything = read_responses(test)
     listeners = judge_listeners(everything)
     gone = excluded(listeners, options.rules)
@@ -82,7 +83,6 @@ def analyse(test: ListeningTest, runs: Path, options: Options) -> Analysis:
     placings = responses.placings()
     records += linking_records(placings, options.resamples, options.seed, notes)
     records = [record.tagged({"recipe": test.settings.recipe}) for record in records]
-    attacker, machine = objective.read_objective(runs, test.settings.systems, options.attacker)
     pairs = objective.pair_up(records, machine)
     plain = {name: value for name, value in notes.items() if name not in ("interval", "resamples", "seed")}
     correlations = objective.correlation_records(pairs, attacker, plain)

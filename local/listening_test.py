@@ -255,9 +255,10 @@ def demo(parser: script.Parser, words: list[str]) -> None:
     parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
     parser.add_argument("out", metavar="out-dir", type=Path)
     args = parser.parse_args(words)
-    from vpeval.listening.demo import run_demo
+    from vpeval.listening.demo import run_demo, write_machine
 
     test = run_demo(args.out, args.listeners, args.seed)
+    write_machine(args.out / "results/runs", test, args.seed)
     print("simulated listeners have answered; now the analysis")
     own = ["--seed", str(args.seed), "--bootstrap", "200", str(test.path), str(args.out / "results")]
     analyse(script.Parser(""), own)

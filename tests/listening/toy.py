@@ -13,7 +13,7 @@ SYSTEMS = ("zorro", "quixote")
 SPEAKERS = [f"{gender}{k}" for gender in "fm" for k in range(4)]
 PAIRS = [("toy_test_enrolls", "toy_test_trials_f"), ("toy_test_enrolls", "toy_test_trials_m")]
 KEY = bytes(range(32))
-WORDING = Wording("A toy test", "Lab, lab@example.org")
+WORDING = Wording("How do these voices sound?", "Speech lab, voices@example.org")
 
 
 def make_data(root, seconds=0.25, enroll=5, tried=8):

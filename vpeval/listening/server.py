@@ -14,6 +14,7 @@ import json
 import logging
 import math
 import secrets
+import socket
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
@@ -337,10 +338,14 @@ class _Guard:
 def serve(test: ListeningTest, access: Access, host: str, port: int, proxy: str, ready: Callable[[int], None]) -> None:
     """Serve until interrupted; `ready` is called with the port once requests are answered."""
     uvicorn = require("uvicorn", "the server of listening tests")
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"cannot listen at {host}:{port} ({reason}); choose another --host or --port") from None
     config = uvicorn.Config(
         make_app(test, access),
-        host=host,
-        port=port,
         log_level="warning",
         access_log=False,  # it would hold the addresses of listeners
         proxy_headers=bool(proxy),
@@ -352,17 +357,14 @@ def serve(test: ListeningTest, access: Access, host: str, port: int, proxy: str,
     server = uvicorn.Server(config)
 
     async def run() -> None:
-        task = asyncio.create_task(server.serve())
+        task = asyncio.create_task(server.serve(sockets=[listening]))
         while not server.started and not task.done():
             await asyncio.sleep(0.01)
         if server.started:
-            ready(server.servers[0].sockets[0].getsockname()[1])
+            ready(listening.getsockname()[1])
         await task
 
-    try:
-        asyncio.run(run())
-    except SystemExit:
-        raise InputError(f"cannot listen at {host}:{port}; is another program there? Choose --port") from None
+    asyncio.run(run())
 
 
 async def _read_json(request: Request) -> object:

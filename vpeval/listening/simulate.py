@@ -75,7 +75,7 @@ def simulate_answers(
     rated = {(name, task): int(value) for (name, _, task), value in zip(ratings, values, strict=True)}
     answers = []
     for name, page, task in rows:
-        rng = generator(seed, "answer", name, task)
+        rng = generator(seed, "answer", page.listener, page.position, task)
         is_careless = page.listener >= test.settings.listeners - careless
         value: Value
         if task == "comment":

@@ -197,8 +197,8 @@ def delete(parser: script.Parser, words: list[str]) -> None:
 def analyse(parser: script.Parser, words: list[str]) -> None:
     """Analyse the answers: records, tables and figures.
 
-    Records go to <runs>/<system>/listening/records.jsonl, where collect_results.py, plot_figures.py and make_report.py
-    find them. Answers come from the database of the test and from files that listeners without a server handed in
+    Records go to <runs>/<system>/listening/records.jsonl, where stage 11 of run.sh finds them for results.jsonl,
+    figures and report. Answers come from the database of the test and from files of listeners without a server
     (put them into <test-dir>/answers).
     """
     parser.add_argument("--runs", type=Path, help="run directories, also for objective numbers (<out-dir>/runs)")
@@ -218,7 +218,7 @@ def analyse(parser: script.Parser, words: list[str]) -> None:
     from vpeval.figures import catalogue, style
     from vpeval.figures.data import load_results
     from vpeval.listening import tables
-    from vpeval.listening.analysis import Options, write_runs
+    from vpeval.listening.analysis import Options, tables_of, write_runs
     from vpeval.listening.analysis import analyse as compute
     from vpeval.listening.folder import load_test
     from vpeval.listening.quality import parse_rules, render_listeners
@@ -230,16 +230,16 @@ def analyse(parser: script.Parser, words: list[str]) -> None:
         raise InputError("no such directory; give the one that holds a run of every system", args.runs)
     rules = parse_rules(args.exclude)
     found = compute(test, runs, Options(rules, args.alpha, args.bootstrap, args.seed, args.attacker))
-    written = write_runs(found, runs)
+    write_runs(found, runs)
     write_records(args.out / "records.jsonl", [*found.records, *found.correlations])
     text = tables.text_tables(found)
     write_text(args.out / "listening.txt", text)
-    write_text(args.out / "listeners.tsv", render_listeners(found.listeners, rules))
+    write_text(args.out / "listeners.tsv", render_listeners(found.listeners, rules, test.settings.simulated))
     comments = "".join(f"listener {n + 1}: {' '.join(words.split())}\n" for n, words in found.responses.comments())
     write_text(args.out / "comments.txt", comments)
     for name, table in tables.latex_tables(found).items():
         write_text(args.out / f"latex/{name}.tex", table)
-    results = load_results([path.parents[1] for path in written])
+    results = load_results(tables_of(runs, test.settings.systems))
     for plot in catalogue.CATALOGUE:
         if plot.name.startswith("listening") and (figure := catalogue.draw_one(plot, results)):
             style.save(figure, args.out / "figures", plot.name)

@@ -8,7 +8,7 @@ export VPEVAL_TESTS=1
 
 find_chromium() {
   (cd tests && python3 - <<'EOF'
-from conftest import find_chromium
+from browsing import find_chromium
 from playwright.sync_api import sync_playwright
 
 with sync_playwright() as playwright:

@@ -153,7 +153,7 @@ def test_every_number_of_the_supplement_is_recorded(answered, tmp_path):
         assert {system for name, system in names if name == metric} == set(ALL), metric
     for record in found.records:
         assert record.attacker == "listeners" and record.recipe == "toy"
-        assert record.counts["listeners"] <= 14 and record.params["excluded"] == 2
+        assert record.counts["listeners"] <= 14 and record.notes["excluded"] == 2
         if record.metric.startswith("listening_similarity"):
             assert record.lower <= record.value <= record.upper
     means = {
@@ -181,7 +181,7 @@ def test_intervals_cover_other_listeners_and_other_speakers(answered, tmp_path):
     own = ratings.score[ratings.system == ALL.index("zorro")]
     independent = own.std() / np.sqrt(len(own))
     assert record.upper - record.lower > 2 * 1.96 * independent * 0.8
-    assert record.params["interval"] == "listener and speaker bootstrap"
+    assert record.notes["interval"] == "listener and speaker bootstrap"
 
 
 def test_exclusions_are_told_and_can_be_switched_off(answered, tmp_path):
@@ -249,7 +249,7 @@ def test_points_that_lie_by_speakers_are_clustered_right_and_shuffled_ones_by_ch
     assert mixed == pytest.approx(4 / 6)
     together = Placing(1, "x", ("s", "f"), tuple("123456"), spks, np.zeros((6, 2)))
     records = {r.metric: r for r in linking_records([placing, together], 20, 0, {})}
-    assert 0.5 <= records["listening_cluster_accuracy"].params["chance"] <= 0.75
+    assert 0.5 <= records["listening_cluster_accuracy"].notes["chance"] <= 0.75
     assert records["listening_cluster_accuracy"].counts["boards"] == 2
 
 
@@ -258,7 +258,7 @@ def test_the_figures_of_the_report_show_what_listeners_said(answered, tmp_path):
     from vpeval.figures.data import load_results
 
     write_runs(analyse(answered, tmp_path, Options(resamples=0)), tmp_path)
-    results = load_results([tmp_path / system for system in ALL])
+    results = load_results([tmp_path / f"{system}/listening/records.jsonl" for system in ALL])
     drawn = {
         plot.name: catalogue.draw_one(plot, results)
         for plot in catalogue.CATALOGUE
@@ -267,7 +267,7 @@ def test_the_figures_of_the_report_show_what_listeners_said(answered, tmp_path):
     assert [name for name, figure in drawn.items() if figure is None] == ["listening_machine"]
     words = [text.get_text() for text in drawn["listening_violins"].findobj(lambda a: hasattr(a, "get_text"))]
     assert "zorro" in words and not any("SIMULATED" in word for word in words)
-    single = load_results([tmp_path / "original", tmp_path / "zorro"])
+    single = load_results([tmp_path / f"{system}/listening/records.jsonl" for system in ALL[:2]])
     assert catalogue.draw_one(next(p for p in catalogue.CATALOGUE if p.name == "listening_tests"), single) is not None
 
 

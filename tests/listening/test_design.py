@@ -2,6 +2,7 @@
 
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,7 +10,6 @@ from hypothesis import strategies as st
 from toy import SYSTEMS, toy_material
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
 from vpeval.listening.design import Plan, draw_design, williams
 from vpeval.listening.material import choose_partition, load_material, parse_pairs, recipe_pairs
 
@@ -102,21 +102,14 @@ def test_too_few_utterances_are_named(material):
         draw_design(material, Plan(2, 3))
 
 
-def test_the_sets_of_a_recipe_are_read(tmp_path):
-    conf = tmp_path / "recipe.conf"
-    write_text(conf, 'recipe=x\nasv_pairs="a_dev_enrolls:a_dev_trials_f a_test_enrolls:a_test_trials_f\n b:c"\n')
-    name, pairs = recipe_pairs(conf)
-    assert name == "x" and pairs == [
-        ("a_dev_enrolls", "a_dev_trials_f"),
-        ("a_test_enrolls", "a_test_trials_f"),
-        ("b", "c"),
-    ]
-    assert choose_partition(pairs, "test") == [("a_test_enrolls", "a_test_trials_f")]
+def test_the_sets_of_a_recipe_are_chosen_by_partition():
+    name, pairs = recipe_pairs(Path(__file__).parents[2] / "egs/mini/recipe.conf")
+    assert name == "mini" and len(pairs) == 4
+    test = [("mini_test_enrolls", "mini_test_trials_f"), ("mini_test_enrolls", "mini_test_trials_m")]
+    assert choose_partition(pairs, "test") == test
+    assert choose_partition(pairs, "all") == pairs
     with pytest.raises(InputError, match="partition 'tset'"):
         choose_partition(pairs, "tset")
-    write_text(conf, "recipe=x\n")
-    with pytest.raises(InputError, match="asv_pairs"):
-        recipe_pairs(conf)
     with pytest.raises(InputError, match="no pair of sets"):
         parse_pairs(["a"])
 

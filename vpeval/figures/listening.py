@@ -80,8 +80,8 @@ def significance(results: Results) -> Figure | None:
         for entry in (e for e in entries if e.record.params["group"] == group):
             record = entry.record
             i, j = names.index(record.system), names.index(record.params["versus"])
-            strong = record.params["p_holm"] < 0.01
-            p = record.params["p_value"]
+            strong = record.notes["p_holm"] < 0.01
+            p = record.notes["p_value"]
             shown = "≪0.01" if p < 1e-4 else f"{p:.4f}" if p < 0.01 else f"{p:.3f}"
             for x, y in ((i, j), (j, i)):
                 axis.fill(
@@ -205,7 +205,7 @@ def linkability(results: Results) -> Figure | None:
         top.set(ylim=(0, 1.25), xlabel="distance")
         top.set_yticks([0, 0.5, 1])
         if record := accuracy.get(system):
-            chance = record.params["chance"]
+            chance = record.notes["chance"]
             text = f"right cluster {100 * record.value:.0f} %\nchance {100 * chance:.0f} %"
             top.text(0.97, 0.97, text, transform=top.transAxes, ha="right", va="top", fontsize=7)
         _map(bottom, side["map"])
@@ -238,7 +238,7 @@ def _sides(results: Results) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for entry in results.of("listening_naturalness", scores="normalised rank"):
         if not entry.record.set and entry.record.system not in found:
-            side = read_side_file(entry, "scores_file")
+            side = read_side_file(entry, "listening")
             if side:
                 found[entry.record.system] = side
     return found

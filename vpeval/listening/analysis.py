@@ -105,6 +105,13 @@ def _opinions(
     return records, comparisons
 
 
+def tables_of(runs: Path, systems: Sequence[str]) -> list[Path]:
+    """The tables with what listeners and machines found, those of the listeners first: they are the newest."""
+    fresh = [runs / system / FOLDER / "records.jsonl" for system in systems]
+    machine = [path for system in systems for path in sorted((runs / system).glob("*/records.jsonl"))]
+    return list(dict.fromkeys((*fresh, *machine)))
+
+
 def write_runs(analysis: Analysis, runs: Path) -> list[Path]:
     """Write ``<runs>/<system>/listening/``: records, and the scores behind them for the figures."""
     tables = {task: analysis.responses.ratings(task) for task in TASKS["rating"]}
@@ -131,7 +138,7 @@ def write_runs(analysis: Analysis, runs: Path) -> list[Path]:
                 "different": sorted((-score[~same]).round(6).tolist()),
             }
             scores["map"] = listeners_map(boards)
-        own_records = [r.with_params({"scores_file": SIDE_FILE}) for r in analysis.records if r.system == system]
+        own_records = [r.with_files({FOLDER: SIDE_FILE}) for r in analysis.records if r.system == system]
         write_text(folder / SIDE_FILE, json.dumps(scores) + "\n")
         write_records(folder / "records.jsonl", own_records)
         written.append(folder / "records.jsonl")
@@ -141,5 +148,5 @@ def write_runs(analysis: Analysis, runs: Path) -> list[Path]:
 def _refuse_foreign(folder: Path, simulated: bool) -> None:
     """Simulated results never take the place of what people answered."""
     path = folder / "records.jsonl"
-    if simulated and path.is_file() and any("listeners" not in record.params for record in read_records(path)):
+    if simulated and path.is_file() and any("listeners" not in record.notes for record in read_records(path)):
         raise InputError("holds results of real listeners; simulated ones go elsewhere", path)

@@ -57,4 +57,4 @@ def make_record(
     lower, upper = (interval.lower, interval.upper) if interval else (None, None)
     tags = {"system": system, "set": cell[0], "gender": cell[1], "attacker": ATTACKER}
     tags["condition"] = "oo" if system == ORIGINAL else "oa"
-    return Record(metric, value, lower, upper, {**(params or {}), **(notes or {})}, counts or {}).tagged(tags)
+    return Record(metric, value, lower, upper, params or {}, counts or {}, notes or {}).tagged(tags)

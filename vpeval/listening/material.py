@@ -7,13 +7,13 @@ an *original* enrolment utterance (VoicePrivacy 2020 evaluation plan, section 5.
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
+from vpeval.plan.recipe import read_recipe
 from vpeval.results.names import ORIGINAL, SetName
 
 _SYSTEM = re.compile(r"[A-Za-z0-9._+-]+")
@@ -70,18 +70,9 @@ class Material:
 
 
 def recipe_pairs(conf: Path) -> tuple[str, list[tuple[str, str]]]:
-    """The name of a recipe and its pairs ``<enrolment set>:<trial set>``, read as run.sh reads them."""
-    if not conf.is_file():
-        raise InputError("no such recipe; see egs/*/recipe.conf", conf)
-    command = 'set -eu; . "$1"; printf "%s\\n" "$recipe" $asv_pairs'
-    done = subprocess.run(
-        ["bash", "-c", command, "-", str(conf.resolve())], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise InputError(f"does not give recipe and asv_pairs ({last})", conf)
-    name, *pairs = done.stdout.split()
-    return name, parse_pairs(pairs)
+    """The name of a recipe and its pairs of enrolment and trial sets."""
+    recipe = read_recipe(conf)
+    return recipe.recipe, [(pair.enrolls, pair.trials) for pair in recipe.asv_pairs]
 
 
 def parse_pairs(words: Iterable[str]) -> list[tuple[str, str]]:

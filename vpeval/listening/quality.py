@@ -79,7 +79,7 @@ def excluded(listeners: Collection[Listener], rules: Collection[str]) -> list[Li
     return [listener for listener in listeners if set(listener.reasons) & set(rules)]
 
 
-def render_listeners(listeners: Collection[Listener], rules: Collection[str]) -> str:
+def render_listeners(listeners: Collection[Listener], rules: Collection[str], simulated: bool = False) -> str:
     """A tab-separated table, one line per listener."""
     heads = ("listener", "answers", "questions", "median_seconds", "attention", "headphones", "agreement")
     lines = ["\t".join((*heads, "excluded", "rules_broken"))]
@@ -87,7 +87,8 @@ def render_listeners(listeners: Collection[Listener], rules: Collection[str]) ->
         gone = "yes" if set(each.reasons) & set(rules) else "no"
         agreement = "-" if each.agreement is None else f"{each.agreement:.3f}"
         checks = ("{}/{}".format(*each.attention), "{}/{}".format(*each.headphones))
-        words = (each.listener + 1, each.answers, each.questions, f"{each.seconds:.1f}", *checks, agreement, gone)
+        name = f"SIMULATED-{each.listener + 1}" if simulated else each.listener + 1
+        words = (name, each.answers, each.questions, f"{each.seconds:.1f}", *checks, agreement, gone)
         lines.append("\t".join(map(str, (*words, ",".join(each.reasons) or "-"))))
     return "\n".join(lines) + "\n"
 

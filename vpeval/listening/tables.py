@@ -139,7 +139,7 @@ def _linking(analysis: Analysis) -> str:
         eer = _find(analysis.records, "listening_distance_eer", system)
         link = _find(analysis.records, "listening_dsys", system)
         null = _find(analysis.records, "listening_dsys_null", system)
-        chance = f"{100 * accuracy.params['chance']:.1f}"
+        chance = f"{100 * accuracy.notes['chance']:.1f}"
         boards = str(accuracy.counts["boards"])
         rows.append(
             [system, _cell(accuracy, 100, 1), chance, _cell(eer, 100, 1), _cell(link, 1, 3), _cell(null, 1, 3), boards]

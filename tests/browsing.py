@@ -1,4 +1,4 @@
-"""What tests of every room share: a real browser."""
+"""A real browser for the tests of pages: the one place that finds it. Import `browser` in a conftest to use it."""
 
 import os
 import shutil

@@ -38,6 +38,7 @@ fi
 if part e2e; then
   mapfile -t models < <(python3 -c 'from vpeval.core.models import read_models; print(*read_models(), sep="\n")')
   utils/get_model.py "${models[@]}" >/dev/null
+  tests/get_chromium.sh >/dev/null || echo "tests of pages in a browser will be skipped" >&2
   # One worker per file: the tests of a file share what they made.
   python3 -m pytest -n 2 --dist loadfile -m e2e tests
 fi

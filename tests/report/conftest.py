@@ -4,7 +4,9 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "figures"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from browsing import browser  # noqa: F401
 from toy_runs import TRIALS, make_runs, write_audio
 
 from vpeval.core.files import write_text

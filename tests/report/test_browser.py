@@ -1,36 +1,11 @@
 """The report in a real browser: Chromium, driven by Playwright."""
 
-import shutil
-
 import pytest
 
 from vpeval.figures.data import load_results
 from vpeval.report.page import Context, build
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright: install requirements-test.txt")
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium installed: apt-get install chromium"),
-]
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--autoplay-policy=no-user-gesture-required",
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
+pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from vpeval.core.errors import InputError
-from vpeval.figures import bars, curves, legal_curves, matrices, ranks, scatter, speakers, style, training
+from vpeval.figures import bars, curves, legal_curves, listening, matrices, ranks, scatter, speakers, style, training
 from vpeval.figures.data import Results
 from vpeval.results.headline import eer_of
 from vpeval.results.metrics import describe
@@ -41,6 +41,7 @@ class Plot:
         return style.draw(self.name, lambda: self.function(results, **chosen))
 
 
+_LISTENING = "a listening test (local/listening_test.py analyse)"
 CATALOGUE = (
     Plot(
         "eer",
@@ -152,6 +153,54 @@ CATALOGUE = (
         "verification and similarity records (stages 6 and 7)",
         scatter.metric_scatter,
         of_eer=True,
+    ),
+    Plot(
+        "listening_violins",
+        "What listeners say",
+        "Ratings of listeners as normalised ranks, similarity apart for pairs of the same and of different speakers. "
+        "Numbers are means, bars medians; the dotted line is the median of the first system. Higher naturalness and "
+        "intelligibility are more useful, lower similarity of the same speaker is more private.",
+        _LISTENING,
+        listening.violins,
+    ),
+    Plot(
+        "listening_tests",
+        "Are the differences real?",
+        "p values of two-sided Mann-Whitney U tests between systems, not corrected; filled where they stay below 0.01 "
+        "after Holm's correction for all tests of the four tables.",
+        _LISTENING,
+        listening.significance,
+    ),
+    Plot(
+        "listening_det",
+        "Detection error trade-off of listeners",
+        "Listeners as detectors of original speech (by naturalness, intelligibility) and of the same speaker (by "
+        "similarity). Curves nearer to the upper right: more natural, more intelligible, more private.",
+        _LISTENING,
+        listening.det_curves,
+    ),
+    Plot(
+        "listening_det_sets",
+        "Same or different speaker, set by set",
+        "The detection of the same speaker by listeners' similarity ratings, for every set.",
+        _LISTENING,
+        listening.det_by_set,
+    ),
+    Plot(
+        "listening_machine",
+        "Ears against machines",
+        "Metrics of the listeners' similarity ratings over those of the ignorant attacker; squares are original data. "
+        "Both hold trials against original enrolment.",
+        "a listening test and verification records of the ignorant attacker (stage 6)",
+        listening.against_machine,
+    ),
+    Plot(
+        "listening_linkability",
+        "Voices placed by ear",
+        "Distances between voices that listeners placed in a field, in units of the mean distance of a field, and the "
+        "mean of the field that most listeners judged.",
+        "a listening test with boards (local/listening_test.py analyse)",
+        listening.linkability,
     ),
     Plot(
         "training",

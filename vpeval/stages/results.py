@@ -14,6 +14,7 @@ from vpeval.core.files import write_text
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.plan.plan import Plan
 from vpeval.results.names import ORIGINAL
+from vpeval.results.records import Record, read_records
 from vpeval.stages import disclosure, legal, similarity, utility, verification
 from vpeval.stages.piece import LIMITS, RECORDS, Piece
 
@@ -56,8 +57,6 @@ def collect(plan: Plan) -> None:
 
     A result that was made from something else than it would be made from now belongs to another run and is refused.
     """
-    from vpeval.results.records import read_records
-
     missing: Counter[int] = Counter()
     records = []
     for piece in pieces(plan):
@@ -70,6 +69,7 @@ def collect(plan: Plan) -> None:
         for record in read_records(step.out / RECORDS):
             files = {what: f"{way}/{name}" for what, name in record.files.items()}
             records.append(record.with_files(files) if files else record)
+    records += _listened(plan)
     if missing[6] or not records:
         raise InputError("has no verification results; run stage 6", plan.run)
     for stage, count in sorted(missing.items()):
@@ -77,6 +77,18 @@ def collect(plan: Plan) -> None:
     table = "".join(record.to_json() + "\n" for record in records)
     if not (plan.run / TABLE).is_file() or (plan.run / TABLE).read_text(encoding="utf-8") != table:
         write_text(plan.run / TABLE, table)
+
+
+def _listened(plan: Plan) -> list[Record]:
+    """What listeners said, if any were asked: a listening test is no stage, and its results do not get out of date."""
+    records = []
+    for run in dict.fromkeys((plan.run_of(ORIGINAL), plan.run)):
+        folder = run / "listening"
+        if (folder / RECORDS).is_file():
+            way = os.path.relpath(folder, plan.run)
+            for record in read_records(folder / RECORDS):
+                records.append(record.with_files({what: f"{way}/{name}" for what, name in record.files.items()}))
+    return records
 
 
 def result_files(plan: Plan) -> tuple[str, ...]:

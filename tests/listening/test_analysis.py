@@ -1,0 +1,334 @@
+"""From answers to numbers: chance stays chance, a planted difference is found, exclusions are told."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from toy import SYSTEMS, toy_material, toy_test
+
+from vpeval.core.errors import InputError
+from vpeval.listening import tables
+from vpeval.listening.analysis import Options, analyse, write_runs
+from vpeval.listening.answers import TASKS
+from vpeval.listening.design import Plan, draw_design
+from vpeval.listening.folder import ListeningTest, Settings, load_test, page_name
+from vpeval.listening.linking import cluster_accuracy, distances, linking_records
+from vpeval.listening.opinions import VERIFICATION, compare_systems
+from vpeval.listening.power import Wish, needed_listeners, simulated_power
+from vpeval.listening.quality import judge_listeners
+from vpeval.listening.responses import Placing, Responses, read_responses
+from vpeval.listening.simulate import Habits, Quality, rate, simulate_answers
+from vpeval.listening.store import Store
+from vpeval.metrics.eer import eer_threshold
+from vpeval.metrics.normalised_rank import ranks_within
+from vpeval.metrics.scores import pool
+from vpeval.results.records import Record, read_records, write_records
+
+ALL = ("original", *SYSTEMS)
+SAME = {system: Quality(5.5, 5.5, 5.5, 5.5, 0.5) for system in ALL}
+APART = {
+    "original": Quality(8.5, 9, 8.5, 2.5, 0.95),
+    "zorro": Quality(4, 6, 5, 3, 0.5),
+    "quixote": Quality(6.5, 8, 7, 3, 0.8),
+}
+
+
+@pytest.fixture(scope="module")
+def answered(data, tmp_path_factory):
+    """A test that sixteen simulated listeners have answered, two of them without listening."""
+    test = toy_test(data, tmp_path_factory.mktemp("answered") / "test", 16, per_system=4, attention=3)
+    fill(test, APART, careless=2)
+    return test
+
+
+def fill(test, qualities, seed=0, careless=0):
+    store = Store(test.database)
+    with store.transaction():
+        for answer in simulate_answers(test, qualities, Habits(), seed, careless):
+            store.add(answer)
+    store.close()
+
+
+def design_only(data, listeners, per_system=4):
+    """A test without recordings, for simulations."""
+    plan = Plan(listeners, per_system, boards=0, attention=0, headphones=0)
+    settings = Settings("t", "c", "toy", ALL, listeners, "plane", 0, -26, "x")
+    key = bytes(32)
+    pages = {page_name(key, page): page for page in draw_design(toy_material(data), plan)}
+    return ListeningTest(data, settings, key, pages, {}, {})
+
+
+def tables_of(test, answers):
+    responses = Responses(test, tuple(answers))
+    return {task: responses.ratings(task) for task in TASKS["rating"]}
+
+
+def blank_tables(data, listeners):
+    """Tables of ratings to be filled in by `rated`."""
+    test = design_only(data, listeners)
+    return tables_of(test, simulate_answers(test, SAME, Habits(), 0))
+
+
+def rated(blank, value_of):
+    """The tables with the ratings that `value_of(table)` gives."""
+    filled = {}
+    for task, table in blank.items():
+        value = value_of(table)
+        filled[task] = replace(table, value=value, score=ranks_within(value, table.listener))
+    return filled
+
+
+def test_with_listeners_who_answer_at_random_no_corrected_test_is_significant(data):
+    blank = blank_tables(data, 12)
+    quiet = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        comparisons = compare_systems(rated(blank, lambda table: rng.integers(1, 11, len(table)).astype(float)))  # noqa: B023
+        assert len(comparisons) == 12
+        quiet += all(each.p_holm >= 0.01 for each in comparisons)
+    assert quiet >= 190
+
+
+def test_listeners_with_habits_and_recordings_with_faults_make_no_difference_either(data):
+    """Harder than dice: every listener has a taste, and every speaker suits listeners better or worse."""
+    blank = blank_tables(data, 12)
+    quiet = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+
+        def judge(table, rng=rng):
+            return rate(np.full(len(table), 5.5), table.listener, table.spk, Habits(2.0, 0.7, 1.5), rng).astype(float)
+
+        quiet += all(each.p_holm >= 0.01 for each in compare_systems(rated(blank, judge)))
+    assert quiet >= 190
+
+
+def test_with_a_planted_difference_the_planned_power_is_reached(data):
+    wish = Wish(difference=1.6, power=0.8, simulations=150)
+    (needed, _) = needed_listeners(toy_material(data), Plan(1, 4, boards=0), wish, Habits())
+    assert 4 < needed.listeners < 60 and needed.power >= 0.8
+    blank = blank_tables(data, needed.listeners)
+    seen, experiments = 0, 200
+    for seed in range(experiments):
+        rng = np.random.default_rng(seed)
+
+        def judge(table, rng=rng):
+            better = 1.6 * ((table.system == 2) & (table is blank["naturalness"]))
+            recording = (table.system * 8 + table.spk).astype(np.intp)
+            return rate(4.7 + better, table.listener, recording, Habits(), rng).astype(float)
+
+        seen += any(
+            each.group == "naturalness"
+            and {each.system, each.versus} == {"zorro", "quixote"}
+            and each.p_holm < wish.alpha
+            for each in compare_systems(rated(blank, judge))
+        )
+    assert seen / experiments >= 0.8 - 2 * np.sqrt(0.8 * 0.2 / experiments)
+
+
+def test_more_listeners_and_larger_differences_are_seen_more_often(data):
+    pages = draw_design(toy_material(data), Plan(20, 4, boards=0))
+    power = [
+        simulated_power([p for p in pages if p.listener < n], ALL, Wish(d, simulations=60), Habits(), "naturalness")
+        for n, d in ((5, 1), (20, 1), (20, 2))
+    ]
+    assert power[0] < power[1] < power[2]
+    nothing = simulated_power(pages, ALL, Wish(0, simulations=60), Habits(), "naturalness")
+    assert nothing <= 1 / 60
+
+
+def test_every_number_of_the_supplement_is_recorded(answered, tmp_path):
+    found = analyse(answered, tmp_path / "runs", Options(resamples=50))
+    assert [each.listener for each in found.gone] == [14, 15]
+    assert found.responses.listeners == list(range(14))
+    names = {(r.metric, r.system) for r in found.records}
+    for metric in (
+        *VERIFICATION,
+        "listening_naturalness",
+        "listening_similarity_same",
+        "listening_cluster_accuracy",
+        "listening_dsys",
+    ):
+        assert {system for name, system in names if name == metric} == set(ALL), metric
+    for record in found.records:
+        assert record.attacker == "listeners" and record.recipe == "toy"
+        assert record.counts["listeners"] <= 14 and record.notes["excluded"] == 2
+        if record.metric.startswith("listening_similarity"):
+            assert record.lower <= record.value <= record.upper
+    means = {
+        r.system: r.value
+        for r in found.records
+        if r.metric == "listening_naturalness" and not r.set and r.params["scores"] == "normalised rank"
+    }
+    assert means["original"] > means["quixote"] > means["zorro"]
+    eer = next(r for r in found.records if r.metric == "listening_eer" and r.system == "original" and not r.set)
+    ratings = found.responses.ratings("similarity")
+    own = ratings.where(ratings.system == 0)
+    assert eer.value == eer_threshold(pool(own.score[own.is_target], own.score[~own.is_target])).value
+    assert eer.counts["targets"] == eer.counts["nontargets"] == 14 * 2
+
+
+def test_the_bytes_of_the_records_are_the_same_again(answered, tmp_path):
+    found = [analyse(answered, tmp_path, Options(resamples=20)) for _ in range(2)]
+    assert [r.to_json() for r in found[0].records] == [r.to_json() for r in found[1].records]
+
+
+def test_intervals_cover_other_listeners_and_other_speakers(answered, tmp_path):
+    found = analyse(answered, tmp_path, Options(resamples=100))
+    record = next(r for r in found.records if r.metric == "listening_naturalness" and r.system == "zorro" and not r.set)
+    ratings = found.responses.ratings("naturalness")
+    own = ratings.score[ratings.system == ALL.index("zorro")]
+    independent = own.std() / np.sqrt(len(own))
+    assert record.upper - record.lower > 2 * 1.96 * independent * 0.8
+    assert record.notes["interval"] == "listener and speaker bootstrap"
+
+
+def test_exclusions_are_told_and_can_be_switched_off(answered, tmp_path):
+    text = tables.text_tables(analyse(answered, tmp_path, Options(resamples=0)))
+    assert "14 listeners, 2 excluded" in text and "excluded: listener 15 (attention" in text
+    everybody = analyse(answered, tmp_path, Options(rules=(), resamples=0))
+    assert len(everybody.responses.listeners) == 16
+    assert "kept, though conspicuous: listener 15" in tables.text_tables(everybody)
+
+
+def test_each_rule_finds_its_listener(data, tmp_path):
+    test = toy_test(data, tmp_path / "test", 8, per_system=4, attention=2, headphones=3)
+    answers = simulate_answers(test, APART, Habits(0.5, 0.3, 0.8), 0)
+
+    def changed(a):
+        page = test.pages[a.page]
+        value, seconds = a.value, max(2.0, a.seconds)
+        if a.listener == 1 and a.task == "tones":
+            value = 1
+        if a.listener == 2 and a.task == "quietest":
+            value = page.truth % 3 + 1
+        if a.listener == 3 and a.task == "similarity":
+            value = 5
+        if a.listener == 4:
+            seconds = 0.4
+        if a.listener == 5 and a.task in TASKS["rating"]:
+            value = 11 - value
+        return type(a)(a.listener, a.page, a.task, value, seconds, a.plays)
+
+    judged = judge_listeners(Responses(test, tuple(map(changed, answers))))
+    assert [each.reasons for each in judged] == [
+        (), ("attention",), ("headphones",), ("constant",), ("speed",), ("agreement",), (), ()
+    ]  # fmt: skip
+
+
+def test_objective_numbers_stand_beside_those_of_the_listeners(answered, tmp_path):
+    rng = np.random.default_rng(0)
+    for k, system in enumerate(ALL):
+        for gender in "fm":
+            tags = {"system": system, "set": f"toy_test_trials_{gender}", "gender": gender, "attacker": "ecapa"}
+            tags["condition"] = "oo" if system == "original" else "oa"
+            value = 0.05 + 0.1 * k + 0.01 * rng.random()
+            rows = [Record(name, value).tagged(tags) for name, _ in VERIFICATION.values()]
+            lazy = [Record("eer_threshold", 0.9).tagged({**tags, "condition": "aa"})]
+            write_records(tmp_path / f"runs/{system}/ASV-{gender}/records.jsonl", rows + lazy)
+    found = analyse(answered, tmp_path / "runs", Options(resamples=0))
+    assert found.attacker == "ecapa" and {len(pairs) for pairs in found.pairs.values()} == {6}
+    assert all(both.objective < 0.5 for both in found.pairs["listening_eer"])
+    r = next(c for c in found.correlations if c.params["of"] == "listening_eer" and c.params["systems"] == "all")
+    both = found.pairs["listening_eer"]
+    assert r.value == pytest.approx(np.corrcoef([b.objective for b in both], [b.subjective for b in both])[0, 1])
+    assert r.lower < r.value < r.upper
+    assert "EER, objective" in tables.text_tables(found)
+    with pytest.raises(InputError, match="--attacker nobody: there are ecapa"):
+        analyse(answered, tmp_path / "runs", Options(attacker="nobody"))
+
+
+def test_points_that_lie_by_speakers_are_clustered_right_and_shuffled_ones_by_chance():
+    spks = ("a", "a", "a", "b", "b", "b")
+    clear = np.array([[0, 0], [1, 0], [0, 1], [900, 900], [901, 900], [900, 902]], dtype=float)
+    placing = Placing(0, "x", ("s", "f"), tuple("123456"), spks, clear)
+    assert cluster_accuracy(distances(placing), spks) == 1
+    assert distances(placing).sum() / 30 == pytest.approx(1)
+    mixed = cluster_accuracy(distances(placing), ("a", "b", "a", "b", "a", "b"))
+    assert mixed == pytest.approx(4 / 6)
+    together = Placing(1, "x", ("s", "f"), tuple("123456"), spks, np.zeros((6, 2)))
+    records = {r.metric: r for r in linking_records([placing, together], 20, 0, {})}
+    assert 0.5 <= records["listening_cluster_accuracy"].notes["chance"] <= 0.75
+    assert records["listening_cluster_accuracy"].counts["boards"] == 2
+
+
+def test_the_figures_of_the_report_show_what_listeners_said(answered, tmp_path):
+    from vpeval.figures import catalogue
+    from vpeval.figures.data import load_results
+
+    write_runs(analyse(answered, tmp_path, Options(resamples=0)), tmp_path)
+    results = load_results([tmp_path / f"{system}/listening/records.jsonl" for system in ALL])
+    drawn = {
+        plot.name: catalogue.draw_one(plot, results)
+        for plot in catalogue.CATALOGUE
+        if plot.name.startswith("listening")
+    }
+    assert [name for name, figure in drawn.items() if figure is None] == ["listening_machine"]
+    words = [text.get_text() for text in drawn["listening_violins"].findobj(lambda a: hasattr(a, "get_text"))]
+    assert "zorro" in words and not any("SIMULATED" in word for word in words)
+    single = load_results([tmp_path / f"{system}/listening/records.jsonl" for system in ALL[:2]])
+    assert catalogue.draw_one(next(p for p in catalogue.CATALOGUE if p.name == "listening_tests"), single) is not None
+
+
+def test_simulated_results_never_replace_those_of_people(answered, tmp_path):
+    found = analyse(answered, tmp_path, Options(resamples=0))
+    write_runs(found, tmp_path)
+    object.__setattr__(found.test.settings, "simulated", True)
+    try:
+        with pytest.raises(InputError, match="real listeners"):
+            write_runs(found, tmp_path)
+    finally:
+        object.__setattr__(found.test.settings, "simulated", False)
+
+
+def test_records_of_a_run_are_collected_like_all_others(answered, tmp_path):
+    paths = write_runs(analyse(answered, tmp_path, Options(resamples=0)), tmp_path)
+    assert [path.relative_to(tmp_path).as_posix() for path in paths] == [f"{s}/listening/records.jsonl" for s in ALL]
+    assert all(record.system == "zorro" for record in read_records(paths[1]))
+    scores = json.loads((tmp_path / "zorro/listening/scores.json").read_text())
+    assert len(scores["groups"]["naturalness"]["toy_test_trials_f f"]) == 28
+
+
+def handed_in(test, listener, answers):
+    token = next(t for t, n in test.tokens().items() if n == listener)
+    rows = [
+        {"page": a.page, "task": a.task, "value": a.value, "seconds": a.seconds, "plays": a.plays, "time": 1}
+        for a in answers
+        if a.listener == listener
+    ]
+    return {"format": 1, "token": token, "consent": test.settings.consent, "answers": rows}
+
+
+def test_files_of_listeners_without_a_server_are_checked_like_answers_to_one(data, tmp_path):
+    test = toy_test(data, tmp_path / "test", without_server=True)
+    answers = simulate_answers(test, APART, Habits(), 0)
+    folder = test.path / "answers"
+    content = handed_in(test, 0, answers)
+    (folder / "one.json").write_text(json.dumps(content))
+    (folder / "copy.json").write_text(json.dumps(content))
+    assert len(read_responses(test).answers) == len(content["answers"])
+
+    def refused(change, message):
+        wrong = json.loads(json.dumps(content))
+        change(wrong)
+        (folder / "wrong.json").write_text(json.dumps(wrong))
+        with pytest.raises(InputError, match=message):
+            read_responses(test)
+        (folder / "wrong.json").unlink()
+
+    refused(lambda c: c.update(token="x"), "not in this test")
+    refused(lambda c: c.update(consent=""), "not agreed")
+    refused(lambda c: c.pop("answers"), "is no file that the page")
+    refused(lambda c: c["answers"][0].update(value=99), "cannot be: the answer must be")
+    refused(lambda c: c["answers"][0].update(page="x"), "no page of yours")
+    refused(lambda c: c["answers"][5].update(value=c["answers"][5]["value"] % 10 + 1), "another answer of listener 1")
+    (folder / "text.json").write_text("hello")
+    with pytest.raises(InputError, match=r"text\.json: is no file"):
+        read_responses(test)
+
+
+def test_no_answers_is_said_not_computed(data, tmp_path):
+    test = toy_test(data, tmp_path / "test")
+    with pytest.raises(InputError, match="no answers yet"):
+        analyse(load_test(test.path), tmp_path, Options())

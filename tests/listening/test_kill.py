@@ -1,0 +1,68 @@
+"""A server that is killed at random moments while two hundred listeners answer."""
+
+import asyncio
+import contextlib
+import json
+import random
+import socket
+import threading
+
+import pytest
+from serving import start
+from toy import SYSTEMS, make_data, toy_test
+
+from vpeval.listening.load import Load, crowd
+from vpeval.listening.simulate import Habits, Quality, simulate_answers
+from vpeval.listening.store import Store
+
+pytestmark = pytest.mark.e2e
+LISTENERS, KILLS, EARLY = 200, 8, 2
+
+
+def test_no_acknowledged_answer_is_lost_or_doubled(tmp_path):
+    data = make_data(tmp_path / "data", seconds=0.1)
+    test = toy_test(data, tmp_path / "test", listeners=LISTENERS, attention=0, headphones=0)
+    qualities = {system: Quality(5, 5, 5, 5, 0.5) for system in ("original", *SYSTEMS)}
+    answers = simulate_answers(test, qualities, Habits(), seed=0)
+    with contextlib.closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    load, ended, kills = Load(), threading.Event(), []
+
+    def kill_again_and_again():
+        rng = random.Random(0)
+        server = start(test.path, "--rate", 0, port=port)
+        while len(kills) < KILLS and not ended.wait(rng.uniform(0.2, 1.5)):
+            if len(kills) >= EARLY and not load.acknowledged:
+                continue  # the others are for the time in which answers come in
+            server.kill()
+            server.wait()
+            server.stdout.close()
+            kills.append(len(load.acknowledged))
+            server = start(test.path, "--rate", 0, port=port)
+        ended.wait()
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+    killer = threading.Thread(target=kill_again_and_again)
+    killer.start()
+    try:
+        asyncio.run(crowd("127.0.0.1", port, test.tokens(), test.settings.consent, answers, load))
+    finally:
+        ended.set()
+        killer.join()
+    during = [count for count in kills if 0 < count < len(answers)]
+    print(f"{len(kills)} kills, {len(during)} of them while answers came in, {load.broken} connections broken")
+    assert len(during) >= 3
+    assert load.acknowledged == {(a.listener, a.page, a.task): a.value for a in answers}
+    store = Store(test.database)
+    rows = [row for listener in range(LISTENERS) for row in exported(store, listener)]
+    kept = dict(rows)
+    assert len(rows) == len(kept)
+    assert kept == load.acknowledged
+
+
+def exported(store, listener):
+    for row in store.export(listener)["answers"]:
+        yield (listener, row["page"], row["task"]), json.loads(row["value"])

@@ -1,0 +1,148 @@
+"""The folder of a test: levels, names, manifest, refusal to lose anything."""
+
+import html
+import json
+import subprocess
+
+import numpy as np
+import pytest
+import soundfile as sf
+from toy import KEY, SYSTEMS, WORDING, make_data, toy_material, toy_test
+
+from vpeval.audio.io import RATE, write_wave
+from vpeval.core.errors import InputError
+from vpeval.listening import tones
+from vpeval.listening.design import Plan
+from vpeval.listening.folder import check_manifest, load_test
+from vpeval.listening.levels import Loudness, common_level, loudness
+from vpeval.listening.prepare import Wording, prepare
+
+
+def test_all_recordings_have_one_level_and_none_clips(test):
+    spoken = [name for clip, name in test.names.items() if clip.set]
+    waves = [sf.read(test.path / f"public/audio/{name}.wav", dtype="float32")[0] for name in spoken]
+    assert {round(loudness(wave).level, 1) for wave in waves} == {test.settings.level} == {-26.0}
+    assert max(abs(wave).max() for wave in waves) < 1
+
+
+def test_the_level_is_that_of_the_speech_without_its_pauses():
+    speech = 0.1 * np.sin(np.arange(RATE) / 3)
+    alone, with_pauses = loudness(speech), loudness(np.concatenate((np.zeros(RATE), speech, 1e-3 * speech)))
+    assert alone.level == pytest.approx(-23.01, abs=0.05) == with_pauses.level
+    assert loudness(np.zeros(RATE)) is None
+
+
+def test_a_recording_with_high_peaks_lowers_the_level_of_all_but_not_for_a_click():
+    speech = 0.1 * np.sin(np.arange(RATE) / 3)
+    peaky = speech + 0.5 * (np.arange(RATE) % 800 == 0)
+    one, other = loudness(speech), loudness(peaky.astype(np.float32))
+    level = common_level({"a": one, "b": other})
+    assert level < -20 and other.peak + level - other.level <= 0
+    with pytest.raises(InputError, match="'c' has a peak 59 dB above its speech"):
+        common_level({"a": one, "c": Loudness(-60.0, -1.0, 1.0)})
+
+
+def test_silence_is_refused_with_its_name(tmp_path):
+    data = make_data(tmp_path / "data", seconds=0.1)
+    for path in (data / "audio/zorro").glob("f0-t*.wav"):
+        write_wave(path, np.zeros(1600))
+    with pytest.raises(InputError, match=r"f0-t\d.*is silent"):
+        toy_test(data, tmp_path / "test")
+    assert not (tmp_path / "test").exists()
+
+
+def test_the_same_seed_and_key_give_the_same_bytes_and_another_key_other_names(data, tmp_path):
+    manifests = [(toy_test(data, tmp_path / name).path / "manifest.sha256").read_bytes() for name in "ab"]
+    assert manifests[0] == manifests[1]
+    other = toy_test(data, tmp_path / "c", key=None)
+    assert not set(other.names.values()) & set(load_test(tmp_path / "a").names.values())
+    assert not set(other.tokens()) & set(load_test(tmp_path / "a").tokens())
+
+
+def test_the_manifest_is_that_of_sha256sum_and_every_change_is_noticed(test):
+    subprocess.run(["sha256sum", "--quiet", "-c", "manifest.sha256"], cwd=test.path, check=True)
+    check_manifest(test.path)
+    (test.path / "answers/anything").write_text("x")
+    check_manifest(test.path)
+    audio = next((test.path / "public/audio").iterdir())
+    content = audio.read_bytes()
+    audio.write_bytes(content[:-1] + b"x")
+    with pytest.raises(InputError, match="has changed"):
+        check_manifest(test.path)
+    audio.unlink()
+    with pytest.raises(InputError, match="is missing"):
+        check_manifest(test.path)
+    audio.write_bytes(content)
+    (test.path / "public/new").write_text("x")
+    with pytest.raises(InputError, match="not in the manifest"):
+        check_manifest(test.path)
+
+
+def test_neither_names_nor_pages_tell_the_system(data, tmp_path):
+    test = toy_test(data, tmp_path / "test", without_server=True)
+    for path in (test.path / "public").rglob("*"):
+        secrets = (*SYSTEMS, "toy_test", "nontarget")
+        assert not any(word in str(path.relative_to(test.path)) for word in secrets)
+        if path.is_file() and path.suffix != ".wav":
+            assert not any(word in path.read_text() for word in secrets), path
+    assert all(len(name) == 32 for name in (*test.names.values(), *test.pages))
+
+
+def test_a_test_is_read_as_it_was_drawn(data, tmp_path):
+    test = toy_test(data, tmp_path / "test")
+    again = load_test(tmp_path / "test")
+    assert list(again.pages.values()) == sorted(again.pages.values(), key=lambda p: (p.listener, p.position))
+    assert again.sessions.keys() == {0, 1, 2}
+    kinds = [page.kind for page in again.sessions[0].values()]
+    assert kinds[:2] == ["volume", "quietest"] and kinds[-2:] == ["board", "comment"] and kinds.count("rating") == 6
+    assert test.settings.systems == ("original", *SYSTEMS)
+
+
+def test_answers_and_foreign_folders_are_never_overwritten(data, tmp_path):
+    test = toy_test(data, tmp_path / "test")
+    toy_test(data, tmp_path / "test")
+    (test.path / "answers/answers.db").write_text("x")
+    with pytest.raises(InputError, match="already has answers"):
+        toy_test(data, tmp_path / "test")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(InputError, match="is no listening test"):
+        toy_test(data, tmp_path / "other")
+
+
+def test_texts_of_the_organisers_are_text(data, tmp_path):
+    wording = Wording("<b>Title</b>", "a@b.org & <i>c</i>", "First <script>alert(1)</script>\n\nSecond")
+    test = prepare(tmp_path / "test", toy_material(data), Plan(1, 2, boards=0), wording, key=KEY)
+    page = (test.path / "public/index.html").read_text()
+    assert "<b>" not in page and "<i>" not in page and "<script>alert" not in page
+    assert html.escape("First <script>alert(1)</script>") in page
+    assert WORDING.contact not in page
+
+
+def test_a_damaged_design_is_named_with_its_line(test):
+    path = test.path / "private/design.tsv"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:3], lines[3].replace("\t", " ", 1), *lines[4:]]) + "\n")
+    with pytest.raises(InputError, match=r"design\.tsv:4: 13 columns"):
+        load_test(test.path)
+    with pytest.raises(InputError, match="is no listening test"):
+        load_test(test.path / "public")
+    (test.path / "private/test.json").write_text(json.dumps({"format": 1}))
+    with pytest.raises(InputError, match="does not describe"):
+        load_test(test.path)
+
+
+@pytest.mark.parametrize("count", range(3, 10))
+def test_as_many_tones_are_heard_as_the_check_says(count):
+    wave = tones.tones(count, -26)
+    loud = np.abs(wave).reshape(-1, 1) > 0.01
+    active = np.convolve(loud.ravel(), np.ones(320), "same") > 0
+    assert np.count_nonzero(np.diff(active.astype(int)) == 1) == count
+
+
+@pytest.mark.parametrize("place", [1, 2, 3])
+def test_over_headphones_one_tone_is_quietest_and_over_loudspeakers_another(place):
+    wave = tones.quietest(place, -26)
+    starts = [int((0.4 + 1.2 * k) * RATE) for k in range(3)]
+    parts = [wave[start : start + int(0.8 * RATE)] for start in starts]
+    assert np.argmin([np.square(part).mean() for part in parts]) == place - 1
+    assert np.argmin([np.square(part.sum(axis=1)).mean() for part in parts]) == place % 3

@@ -1,0 +1,296 @@
+"""What listeners said (VoicePrivacy 2020 supplement, Figures 24 to 30): violins, tests, DET curves, maps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from vpeval.figures.data import Results, read_side_file
+from vpeval.figures.style import INK, MUTED, NEUTRAL, PALE, PALETTE, grid, legend, system_colours
+from vpeval.listening.describe import ATTACKER
+from vpeval.listening.objective import pair_up
+from vpeval.listening.opinions import VERIFICATION
+from vpeval.metrics.curves import det_curve
+from vpeval.metrics.scores import pool
+from vpeval.results.attacks import IGNORANT, UNPROTECTED
+from vpeval.results.names import ORIGINAL, set_title
+
+_GROUPS = {
+    "naturalness": "Naturalness",
+    "intelligibility": "Intelligibility",
+    "similarity_same": "Similarity, same speaker",
+    "similarity_different": "Similarity, different speakers",
+}
+_AXES = {
+    "listening_eer": ("EER (%)", 100),
+    "listening_eer_rocch": ("ROCCH-EER (%)", 100),
+    "listening_cllr": ("Cllr (bit)", 1),
+    "listening_min_cllr": ("min Cllr (bit)", 1),
+}
+_TICKS = (0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95)
+
+
+def violins(results: Results) -> Figure | None:
+    """Normalised ranks of every system; numbers are means, the dotted line is the median of the first system."""
+    sides = _sides(results)
+    if not sides:
+        return None
+    colours = system_colours(sides)
+    figure, axes = grid(2, 2, height=2.6, sharey=True)
+    reference = next((system for system in sides if system != ORIGINAL), ORIGINAL)
+    for axis, (group, title) in zip([a for row in axes for a in row], _GROUPS.items(), strict=True):
+        for place, (system, side) in enumerate(sides.items()):
+            scores = _scores(side, group)
+            if len(scores) < 2:
+                continue
+            if scores.std() > 0:
+                shape = axis.violinplot(scores, [place], widths=0.8, showextrema=False)
+                for body in shape["bodies"]:  # type: ignore[attr-defined]
+                    body.set(facecolor=colours[system], alpha=0.45, edgecolor=colours[system])
+            axis.plot(place, np.median(scores), marker="_", color=INK, ms=12, mew=1.4)
+            axis.text(place, 1.04, f"{scores.mean():.2f}", ha="center", va="bottom", fontsize=8)
+        median = np.median(_scores(sides[reference], group)) if len(_scores(sides[reference], group)) else None
+        if median is not None:
+            axis.axhline(float(median), color=MUTED, lw=1, ls=(0, (1, 1.5)))
+        axis.set_title(title)
+        axis.set_xticks(range(len(sides)), list(sides), rotation=30 if len(sides) > 5 else 0)
+        axis.set_ylim(-0.05, 1.18)
+        axis.set_yticks([0, 0.25, 0.5, 0.75, 1])
+        axis.grid(axis="x", visible=False)
+    figure.supylabel("normalised rank", fontsize=8.5)
+    return _marked(figure, sides)
+
+
+def significance(results: Results) -> Figure | None:
+    """p values between systems; filled where they stay below 0.01 after Holm's correction."""
+    sides = _sides(results)
+    entries = [e for e in results.of("listening_difference") if e.record.params["versus"] in sides]
+    if not entries:
+        return None
+    figure, axes = grid(2, 2, height=0.42 * len(sides) + 1.1)
+    names = list(sides)
+    for axis, (group, title) in zip([a for row in axes for a in row], _GROUPS.items(), strict=True):
+        for entry in (e for e in entries if e.record.params["group"] == group):
+            record = entry.record
+            i, j = names.index(record.system), names.index(record.params["versus"])
+            strong = record.notes["p_holm"] < 0.01
+            p = record.notes["p_value"]
+            shown = "≪0.01" if p < 1e-4 else f"{p:.4f}" if p < 0.01 else f"{p:.3f}"
+            for x, y in ((i, j), (j, i)):
+                axis.fill(
+                    [x - 0.48, x + 0.48, x + 0.48, x - 0.48],
+                    [y - 0.48, y - 0.48, y + 0.48, y + 0.48],
+                    color=PALETTE[6] if strong else PALE,
+                    alpha=0.35 if strong else 0.25,
+                    lw=0,
+                )
+                axis.text(x, y, shown, ha="center", va="center", fontsize=7.5)
+        axis.set(xlim=(-0.6, len(names) - 0.4), ylim=(len(names) - 0.4, -0.6))
+        axis.set_xticks(range(len(names)), names, rotation=30 if len(names) > 4 else 0)
+        axis.set_yticks(range(len(names)), names)
+        axis.set_title(title)
+        axis.grid(False)
+    legend(
+        figure,
+        [
+            Patch(color=PALETTE[6], alpha=0.35, lw=0, label="below 0.01 after Holm"),
+            Patch(color=PALE, alpha=0.25, lw=0, label="not"),
+        ],
+    )
+    return _marked(figure, sides)
+
+
+def det_curves(results: Results) -> Figure | None:
+    """Detection by ear: original from processed speech, and same from different speakers."""
+    sides = _sides(results)
+    if not sides:
+        return None
+    colours = system_colours(sides)
+    panels: list[tuple[str, str, str, bool]] = []
+    if ORIGINAL in sides:
+        panels += [
+            ("Naturalness: original or processed?", "naturalness", "naturalness", True),
+            ("Intelligibility: original or processed?", "intelligibility", "intelligibility", True),
+            ("Similarity: same speaker or another?", "similarity_same", "similarity_different", False),
+            ("Same speaker, against original others", "similarity_same", "similarity_different", True),
+        ]
+    else:
+        panels.append(("Similarity: same speaker or another?", "similarity_same", "similarity_different", False))
+    figure, axes = grid(-(-len(panels) // 2), min(2, len(panels)), height=3.2, sharex=True, sharey=True)
+    for k, (axis, (title, target, nontarget, anchored)) in enumerate(
+        zip([a for r in axes for a in r], panels, strict=True)
+    ):
+        for system, side in sides.items():
+            if k < 2 and anchored:
+                if system == ORIGINAL:
+                    continue
+                pair = _scores(sides[ORIGINAL], target), _scores(side, nontarget)
+            else:
+                pair = _scores(side, target), _scores(sides[ORIGINAL] if anchored else side, nontarget)
+            _det(axis, *pair, colours[system])
+        _det_axes(axis, title)
+    _det_labels(figure)
+    legend(figure, [Line2D([], [], color=colours[system], label=system) for system in sides])
+    return _marked(figure, sides)
+
+
+def det_by_set(results: Results) -> Figure | None:
+    """Same from different speakers by ear, set by set."""
+    sides = _sides(results)
+    cells = list(dict.fromkeys(cell for side in sides.values() for cell in side["groups"]["similarity_same"]))
+    if not cells:
+        return None
+    colours = system_colours(sides)
+    columns = min(3, len(cells)) if len(cells) != 4 else 2
+    figure, axes = grid(-(-len(cells) // columns), columns, height=2.9, sharex=True, sharey=True)
+    panels = [axis for row in axes for axis in row]
+    for axis, cell in zip(panels, cells, strict=False):
+        for system, side in sides.items():
+            same, different = (_scores(side, group, cell) for group in ("similarity_same", "similarity_different"))
+            _det(axis, same, different, colours[system])
+        _det_axes(axis, set_title(cell.split(" ")[0]))
+    for axis in panels[len(cells) :]:
+        axis.set_axis_off()
+    _det_labels(figure)
+    legend(figure, [Line2D([], [], color=colours[system], label=system) for system in sides])
+    return _marked(figure, sides)
+
+
+def against_machine(results: Results) -> Figure | None:
+    """Metrics of the similarity scores against those of the ignorant attacker, a point per system, set and gender."""
+    sides = _sides(results)
+    own = [e.record for e in results.entries if e.record.attacker == ATTACKER]
+    machine = [e for e in results.entries if e.record.attacker != ATTACKER and e.model in (IGNORANT, UNPROTECTED)]
+    attackers = sorted({e.record.attacker for e in machine if e.model == IGNORANT})
+    if not sides or not attackers:
+        return None
+    pairs = pair_up(own, [e.record for e in machine if e.record.attacker == attackers[0]])
+    if not any(pairs.values()):
+        return None
+    colours = system_colours(sides)
+    figure, axes = grid(2, 2, height=2.8)
+    for axis, metric in zip([a for row in axes for a in row], VERIFICATION, strict=True):
+        title, scale = _AXES[metric]
+        for both in pairs[metric]:
+            marker = "s" if both.system == ORIGINAL else "o"
+            axis.plot(scale * both.objective, scale * both.subjective, marker, color=colours[both.system], alpha=0.9)
+        axis.set(xlabel=f"machine ({attackers[0]}): {title}", ylabel=f"listeners: {title}")
+        axis.margins(0.1)
+    legend(figure, [Line2D([], [], ls="", marker="o", color=colours[system], label=system) for system in sides])
+    return _marked(figure, sides)
+
+
+def linkability(results: Results) -> Figure | None:
+    """Placed voices: distances of same and of different speakers, and the map of the most judged board."""
+    sides = {system: side for system, side in _sides(results).items() if side.get("distances")}
+    if not sides:
+        return None
+    colours = system_colours(sides)
+    figure, axes = grid(2, len(sides), height=2.2, width=max(5.0, min(10.0, 2.2 * len(sides))))
+    accuracy = {e.record.system: e.record for e in results.of("listening_cluster_accuracy")}
+    edges = np.linspace(0, 3, 25)
+    for column, (system, side) in enumerate(sides.items()):
+        top, bottom = axes[0][column], axes[1][column]
+        for name, colour in (("different", PALE), ("same", colours[system])):
+            counts, _ = np.histogram(np.clip(side["distances"][name], 0, 3), edges)
+            top.stairs(counts / max(1, counts.max()), edges, color=colour, fill=True, alpha=0.65, lw=0)
+        top.set_title(system)
+        top.set(ylim=(0, 1.25), xlabel="distance")
+        top.set_yticks([0, 0.5, 1])
+        if record := accuracy.get(system):
+            chance = record.notes["chance"]
+            text = f"right cluster {100 * record.value:.0f} %\nchance {100 * chance:.0f} %"
+            top.text(0.97, 0.97, text, transform=top.transAxes, ha="right", va="top", fontsize=7)
+        _map(bottom, side["map"])
+    axes[0][0].set_ylabel("pairs (peak at 1)")
+    axes[1][0].set_ylabel("mean map")
+    legend(
+        figure,
+        [
+            Patch(color=NEUTRAL, alpha=0.65, lw=0, label="same speaker"),
+            Patch(color=PALE, alpha=0.65, lw=0, label="different speakers"),
+        ],
+    )
+    return _marked(figure, sides)
+
+
+def _map(axis: Axes, content: Mapping[str, Any]) -> None:
+    points, speakers = np.array(content["points"]), np.array(content["speakers"])
+    for speaker in np.unique(speakers):
+        chosen = points[speakers == speaker]
+        colour = PALETTE[(speaker - 1) % len(PALETTE)]
+        axis.plot(chosen[:, 0], chosen[:, 1], "o", color=colour, ms=0)
+        for x, y in chosen:
+            axis.text(x, y, str(speaker), color=colour, ha="center", va="center", fontsize=9, fontweight="bold")
+    axis.set(aspect="equal", xticks=[], yticks=[], xlabel=f"{content['listeners']} listeners; digits are speakers")
+    axis.margins(0.15)
+
+
+def _sides(results: Results) -> dict[str, dict[str, Any]]:
+    """The scores of every system that listeners judged, the original data first."""
+    found: dict[str, dict[str, Any]] = {}
+    for entry in results.of("listening_naturalness", scores="normalised rank"):
+        if not entry.record.set and entry.record.system not in found:
+            side = read_side_file(entry, "listening")
+            if side:
+                found[entry.record.system] = side
+    return found
+
+
+def _scores(side: Mapping[str, Any], group: str, cell: str = "") -> np.ndarray:
+    cells: Mapping[str, Sequence[float]] = side["groups"][group]
+    chosen = [cells.get(cell, [])] if cell else list(cells.values())
+    return np.concatenate([np.array(values, dtype=np.float64) for values in chosen]) if chosen else np.empty(0)
+
+
+def _det(axis: Axes, targets: np.ndarray, nontargets: np.ndarray, colour: str) -> None:
+    if not len(targets) or not len(nontargets):
+        return
+    from scipy.special import ndtri
+
+    curve = det_curve(pool(targets, nontargets))
+    with np.errstate(divide="ignore"):
+        x, y = (np.clip(ndtri(p), -8, 8) for p in (curve.p_fa, curve.p_miss))
+    axis.plot(x, y, color=colour, lw=1.4)
+
+
+def _det_axes(axis: Axes, title: str) -> None:
+    from scipy.special import ndtri
+
+    names = [f"{100 * tick:g}" for tick in _TICKS]
+    places = ndtri(np.array(_TICKS))
+    axis.set_xticks(places, names)
+    axis.set_yticks(places, names)
+    axis.set(xlim=(ndtri(0.008), ndtri(0.97)), ylim=(ndtri(0.008), ndtri(0.97)), aspect="equal")
+    axis.axline((0, 0), slope=1, color=MUTED, lw=0.8, ls=(0, (1, 1.5)))
+    axis.set_title(title)
+
+
+def _det_labels(figure: Figure) -> None:
+    figure.supxlabel("false alarms (%)", fontsize=8.5)
+    figure.supylabel("misses (%)", fontsize=8.5)
+
+
+def _marked(figure: Figure, sides: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """Simulated listeners are named across the figure."""
+    if any(side["simulated"] for side in sides.values()):
+        figure.text(
+            0.5,
+            0.5,
+            "SIMULATED LISTENERS",
+            ha="center",
+            va="center",
+            rotation=24,
+            fontsize=26,
+            color=PALETTE[4],
+            alpha=0.28,
+            fontweight="bold",
+            zorder=10,
+        )
+    return figure

@@ -1,0 +1,1 @@
+"""Listening tests: drawing them, the page and its server, and the analysis of what listeners answered."""

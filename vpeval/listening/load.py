@@ -1,0 +1,110 @@
+"""Many listeners at once, to try a server: they fetch their recordings, answer all their pages, and try again until an
+answer is acknowledged. Only for tests and benchmarks; nobody hears anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from vpeval.listening.answers import Answer
+
+Reply = tuple[int, bytes]
+
+
+@dataclass
+class Load:
+    """What became of it: acknowledged answers, times of all requests that were answered, and broken connections."""
+
+    acknowledged: dict[tuple[int, str, str], Any] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
+    answer_seconds: list[float] = field(default_factory=list)
+    broken: int = 0
+
+
+class _Connection:
+    """One keep-alive connection to the server; a broken one is made anew."""
+
+    def __init__(self, host: str, port: int, load: Load) -> None:
+        self.host, self.port, self.load = host, port, load
+        self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, method: str, path: str, token: str, body: object = None) -> Reply:
+        """The reply, however long it takes to get one."""
+        content = b"" if body is None else json.dumps(body).encode()
+        head = f"{method} {path} HTTP/1.1\r\nHost: {self.host}\r\nAuthorization: Bearer {token}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        while True:
+            start = time.perf_counter()
+            try:
+                reply = await asyncio.wait_for(self._exchange(head.encode() + content), 30)
+            except (OSError, EOFError, TimeoutError, ValueError):
+                self.load.broken += 1
+                self.close()
+                await asyncio.sleep(0.1)
+                continue
+            if reply[0] in (429, 503):
+                await asyncio.sleep(0.2)
+                continue
+            self.load.seconds.append(time.perf_counter() - start)
+            return reply
+
+    async def _exchange(self, message: bytes) -> Reply:
+        if self.streams is None:
+            self.streams = await asyncio.open_connection(self.host, self.port)
+        reader, writer = self.streams
+        writer.write(message)
+        await writer.drain()
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+        length = int(head.partition("content-length:")[2].partition("\r\n")[0])
+        return int(head.split(" ", 2)[1]), await reader.readexactly(length)
+
+    def close(self) -> None:
+        if self.streams:
+            self.streams[1].close()
+        self.streams = None
+
+
+async def listen(
+    host: str, port: int, token: str, consent: str, answers: list[Answer], load: Load, repeat: bool = True
+) -> None:
+    """One listener: consent, all recordings, all answers; every third answer is sent twice, as a retry would."""
+    connection = _Connection(host, port, load)
+    try:
+        await connection.ask("POST", "/api/consent", token, {"consent": consent})
+        status, content = await connection.ask("GET", "/api/session", token)
+        assert status == 200, (status, content)
+        longest = 0.0
+        for page in json.loads(content)["pages"]:
+            for clip in page["clips"]:
+                longest = max(longest, clip["seconds"])
+                await connection.ask("GET", f"/api/audio/{clip['name']}", token)
+        await asyncio.sleep(longest)
+        for k, answer in enumerate(answers):
+            for _ in range(2 if repeat and k % 3 == 0 else 1):
+                before = len(load.seconds)
+                status, content = await connection.ask("POST", "/api/answers", token, _payload(answer))
+                assert status in (200, 201), (status, content)
+                load.answer_seconds += load.seconds[before:]
+                load.acknowledged[answer.listener, answer.page, answer.task] = answer.value
+    finally:
+        connection.close()
+
+
+async def crowd(
+    host: str, port: int, tokens: Mapping[str, int], consent: str, answers: list[Answer], load: Load
+) -> None:
+    """All listeners at the same time."""
+    own: dict[int, list[Answer]] = {}
+    for answer in answers:
+        own.setdefault(answer.listener, []).append(answer)
+    await asyncio.gather(*(listen(host, port, token, consent, own[n], load) for token, n in tokens.items()))
+
+
+def _payload(answer: Answer) -> dict[str, Any]:
+    names = ("page", "task", "value", "seconds", "plays")
+    return {name: getattr(answer, name) for name in names}

@@ -93,6 +93,7 @@ class Slurm(Backend):
             rest = {job: self._entry(job, entries) for job in self._open - ended.keys() if job in self._tasks}
             ended |= cancelled(rest, more_to_come=bool(self._waiting))
         self._open -= ended.keys()
+        self._doubtful = self._doubtful or any(end.reason for end in ended.values())
         for job in ended:
             self._silent.pop(job, None)
         if self._waiting and entries is not None:

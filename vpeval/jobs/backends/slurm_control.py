@@ -23,6 +23,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.jobs.array import JobArray
 from vpeval.jobs.backends import slurm_queue
+from vpeval.jobs.visibility import refresh
 
 _GONE_SECONDS = 300.0
 _STATUS = re.compile(rb"(\d+) (\d+) (\S*)\n")
@@ -100,10 +101,7 @@ class Control:
     def read_statuses(self) -> None:
         """Look for new status files. A file counts by what is in it: one that is not whole yet is read again."""
         folder = self.path / "status"
-        # NFS shows a directory as it was up to a minute ago, unless we have changed it ourselves.
-        probe = folder / f".probe.{os.getpid()}"
-        probe.touch()
-        probe.unlink()
+        refresh(folder)
         for entry in os.scandir(folder):
             if entry.name in self._names or entry.name.startswith(".") or entry.name.endswith(".tmp"):
                 continue

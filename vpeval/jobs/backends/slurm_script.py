@@ -29,9 +29,9 @@ log={log}
 mv -f -- "$control/out/$1.$SLURM_ARRAY_TASK_ID" "$log" || exit 1
 export OMP_NUM_THREADS={threads} OPENBLAS_NUM_THREADS={threads} MKL_NUM_THREADS={threads}
 # Scratch of the node: what the site gives a job, or what there is.
-TMPDIR=${{SLURM_TMPDIR:-${{TMPDIR:-/tmp}}}}
-[ -d "$TMPDIR" ] || TMPDIR=/tmp
-export TMPDIR
+VPEVAL_SCRATCH=${{SLURM_TMPDIR:-${{TMPDIR:-/tmp}}}}
+[ -d "$VPEVAL_SCRATCH" ] || VPEVAL_SCRATCH=/tmp
+export VPEVAL_SCRATCH TMPDIR=$VPEVAL_SCRATCH
 printf '# %s\n# Started at %(%c)T on %s as Slurm job %s_%s\n#\n' "$line" -1 \
   "$SLURMD_NODENAME" "$SLURM_ARRAY_JOB_ID" "$SLURM_ARRAY_TASK_ID"
 bash -o pipefail -c "$line" </dev/null

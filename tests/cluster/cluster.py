@@ -152,7 +152,7 @@ class Cluster:
             if self.nodes[node].poll() is not None:
                 self.start_node(node)
             self.run("scontrol", "update", f"NodeName={node}", "State=RESUME", check=False)
-        wait_until(lambda: self.states() == dict.fromkeys(NODES, "idle"), self._log, 60)
+        wait_until(lambda: self.states() == dict.fromkeys(NODES, "idle"), self._log)
 
     def stop(self) -> None:
         """End everything."""
@@ -218,7 +218,7 @@ class Cluster:
         )
 
 
-def wait_until(condition: Callable[[], bool], explain: Callable[[], str] = str, seconds: float = 30) -> None:
+def wait_until(condition: Callable[[], bool], explain: Callable[[], str] = str, seconds: float = 120) -> None:
     """Wait for what must happen."""
     deadline = time.monotonic() + seconds
     while not condition():

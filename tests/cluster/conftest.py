@@ -88,8 +88,13 @@ class Launcher:
         return child.returncode, out + said
 
     def wait_for(self, pattern: str, count: int = 1) -> None:
-        """Wait until there are so many files."""
-        wait_until(lambda: len(list(self.room.glob(pattern))) >= count, self._explain)
+        """Wait until there are so many files, made by jobs of a launcher that goes on."""
+
+        def is_there() -> bool:
+            assert all(child.poll() is None for child in self.started[-1:]), self._explain()
+            return len(list(self.room.glob(pattern))) >= count
+
+        wait_until(is_there, self._explain)
 
     def left(self) -> list[str]:
         """What a launcher should have cleared away."""

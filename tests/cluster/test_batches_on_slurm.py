@@ -6,13 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.cluster.conftest import ROOT, Launcher
-from vpeval.audio.io import RATE, write_wave
+from tests.cluster.speakers import slow_down, write_speakers
 from vpeval.data.directory import DataDir
 
 pytestmark = pytest.mark.e2e
@@ -42,27 +40,9 @@ class Place:
 
     def __init__(self, launcher: Launcher) -> None:
         self.launcher, self.room = launcher, launcher.room
-        rng, time = np.random.default_rng(0), np.arange(RATE) / RATE
-        utt2spk = {f"s{spk}-{n}": f"s{spk}" for spk in range(4) for n in range(3)}
-        for number, utt in enumerate(utt2spk):
-            wave = sum(np.sin(2 * np.pi * k * (100 + 10 * number) * time) / k for k in range(1, 9))
-            write_wave(self.room / f"audio/{utt}.wav", 0.1 * wave + 0.01 * rng.standard_normal(len(time)))
-        wav = {utt: str(self.room / f"audio/{utt}.wav") for utt in utt2spk}
-        tables = {"wav.scp": wav, "utt2dur": dict.fromkeys(utt2spk, "1.0")}
-        DataDir(Path("set"), utt2spk, tables, {"spk2gender": {f"s{spk}": "m" for spk in range(4)}}).write(self.data)
+        self.data = write_speakers(self.room, 4, 3)
         (self.room / "hook").write_text(HOOK)
         (self.room / "hook").chmod(0o755)
-
-    @property
-    def data(self) -> Path:
-        return self.room / "set"
-
-    def slow_down(self) -> None:
-        """Make the audio of two of every three utterances wait for the test to go on."""
-        data = DataDir.load(self.data)
-        gate = f"until [ -e {self.room}/go ]; do sleep 0.1; done; cat"
-        wav = {utt: wav if utt.endswith("0") else f"bash -c '{gate} {wav}' |" for utt, wav in data.wav.items()}
-        data.with_table("wav.scp", wav).write(self.data)
 
     def cmd(self, backend: str) -> str:
         conf = f" --conf {self.launcher.conf}" if backend == "slurm" else ""
@@ -150,7 +130,7 @@ def test_a_node_lost_in_the_middle_of_anonymisation_changes_no_byte(place: Place
 
 
 def test_a_node_lost_in_the_middle_of_extraction_changes_no_byte(place: Place) -> None:
-    place.slow_down()
+    slow_down(place.data, f"[ ! -e {place.room}/go ]")
     child = place.start(place.extract("slurm"))
     place.wait_for("slurm/.set.work/parts/*.npy", 2)
     node = place.kill_a_busy_node()

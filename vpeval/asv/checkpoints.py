@@ -1,8 +1,9 @@
-"""Checkpoints that are whole or do not count."""
+"""Checkpoints that are whole or do not count, and that all processes of a training agree about."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from vpeval.asv import speechbrain
 
@@ -10,9 +11,12 @@ _WHOLE = "whole"
 
 
 class Checkpointer(speechbrain.Checkpointer):
-    """SpeechBrain's, which writes the file that makes a directory a checkpoint before all others.
+    """SpeechBrain's, for trainings that are killed at any moment, and on several nodes.
 
-    A training that was killed while it wrote could not be taken up again; here a mark is written last.
+    SpeechBrain writes the file that makes a directory a checkpoint before all others: a training that was killed while
+    it wrote could not be taken up again. Here a mark is written last. And it lets every process look for checkpoints
+    itself: what they see on a shared disk may differ for a moment, and they would wait for each other for ever. Here
+    the first one looks for all.
     """
 
     def save_checkpoint(self, *args: object, **options: object) -> object:
@@ -21,6 +25,12 @@ class Checkpointer(speechbrain.Checkpointer):
         if saved is not None:
             Path(saved.path, _WHOLE).touch()
         return saved
+
+    def list_checkpoints(self) -> list[Any]:
+        """All whole checkpoints."""
+        found = super().list_checkpoints() if speechbrain.if_main_process() else None
+        listed: list[Any] = speechbrain.ddp_broadcast(found, src=0)
+        return listed
 
     def _list_checkpoint_dirs(self) -> list[Path]:
         return [path for path in super()._list_checkpoint_dirs() if (path / _WHOLE).exists()]

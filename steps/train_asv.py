@@ -5,8 +5,8 @@ Usage: steps/train_asv.py [options] --data 'DIR ...' <attacker-conf> <out-dir>
  e.g.: steps/train_asv.py --data data/mini_train_mcadams conf/asv/ecapa_plda.yaml exp/mini/asv/ecapa_plda-mcadams
 
 Makes <out-dir> with encoder.yaml and model.ckpt (scratch, finetune) or backend.npz (backend); epochs.jsonl and
-epochs.png tell how training went. Interrupted, the same command goes on with the next epoch. docs/cluster.md tells how to
-train on several machines.
+epochs.png tell how training went. Interrupted, the same command goes on with the next epoch. How to train on several
+machines: docs/cluster.md.
 """
 
 from pathlib import Path
@@ -47,7 +47,8 @@ def main() -> None:
         args.seed,
     )
     embeddings = args.embeddings or args.out.parent.parent / "embeddings" / start
-    train_attacker(training, embeddings, Machine(args.cmd, args.nj, args.num_threads, args.num_processes))
+    machine = Machine(args.cmd, args.nj, args.num_threads, args.num_processes, args.num_nodes, args.num_gpus)
+    train_attacker(training, embeddings, machine)
 
 
 if __name__ == "__main__":

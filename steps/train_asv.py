@@ -5,8 +5,8 @@ Usage: steps/train_asv.py [options] --data 'DIR ...' <attacker-conf> <out-dir>
  e.g.: steps/train_asv.py --data data/mini_train_mcadams conf/asv/ecapa_plda.yaml exp/mini/asv/ecapa_plda-mcadams
 
 Makes <out-dir> with encoder.yaml and model.ckpt (scratch, finetune) or backend.npz (backend); epochs.jsonl and
-epochs.png tell how training went. Interrupted, the same command goes on with the next epoch. For several machines start
-steps/jobs/train_asv.py with torchrun on each.
+epochs.png tell how training went. Interrupted, the same command goes on with the next epoch. How to train on several
+machines: docs/cluster.md.
 """
 
 from pathlib import Path
@@ -28,7 +28,9 @@ def main() -> None:
     parser.add_argument("--nj", type=script.positive, default=2, help="jobs of the extraction (2)")
     parser.add_argument("--seed", type=script.natural, default=0, help="of weights, order, crops, augmentation (0)")
     parser.add_argument("--num-threads", type=script.positive, default=1, help="threads of a training process (1)")
-    parser.add_argument("--num-processes", type=script.positive, default=1, help="processes that train together (1)")
+    parser.add_argument("--num-nodes", type=script.positive, default=1, help="machines that train together (1)")
+    parser.add_argument("--num-processes", type=script.positive, default=1, help="processes on each of them (1)")
+    parser.add_argument("--num-gpus", type=script.natural, default=0, help="GPUs to ask for on each of them (0)")
     parser.add_argument("conf", metavar="attacker-conf", type=Path)
     parser.add_argument("out", metavar="out-dir", type=Path)
     args = parser.parse_args()
@@ -45,7 +47,8 @@ def main() -> None:
         args.seed,
     )
     embeddings = args.embeddings or args.out.parent.parent / "embeddings" / start
-    train_attacker(training, embeddings, Machine(args.cmd, args.nj, args.num_threads, args.num_processes))
+    machine = Machine(args.cmd, args.nj, args.num_threads, args.num_processes, args.num_nodes, args.num_gpus)
+    train_attacker(training, embeddings, machine)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ def main() -> None:
     """Decode utterance by utterance."""
     conf, lm, job, *works = sys.argv[1:]
     parts = batch.job_parts("parts", ".txt", job, works)
+    if not parts:
+        return
     recognizer = load_recognizer(Path(conf), read_arpa(lm) if lm else None)
     for done, part in enumerate(parts, start=1):
         wave = read_audio(part.wav)

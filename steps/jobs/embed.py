@@ -21,6 +21,8 @@ def main() -> None:
     """Embed utterance by utterance."""
     conf, job, *works = sys.argv[1:]
     parts = batch.job_parts("parts", ".npy", job, works)
+    if not parts:
+        return
     encoder = load_encoder(Path(conf))
     for done, part in enumerate(parts, start=1):
         vector = encoder.embed(read_audio(part.wav))

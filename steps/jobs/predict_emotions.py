@@ -20,6 +20,8 @@ def main() -> None:
     """Classify utterance by utterance, each by the classifier of its speaker's fold."""
     models, interface, job, *works = sys.argv[1:]
     parts = batch.job_parts("parts", ".txt", job, works)
+    if not parts:
+        return
     folds: dict[str, str] = {}
     for work in works:
         split = Path(work) / "split" / job

@@ -2,7 +2,7 @@
 """Train the network of an attacker; the job of steps/train_asv.py.
 
 Usage: steps/jobs/train_asv.py [options] scratch|finetune <encoder-conf> <profile> <out-dir> <data-dir> ...
- e.g.: torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=node1:29400 steps/jobs/train_asv.py \\
+ e.g.: steps/jobs/torchrun.sh 4 steps/jobs/train_asv.py \\
          scratch conf/asv/ecapa_512.yaml conf/asv/train/vpc2024.yaml exp/libri/asv/ecapa_scratch-b5 data/train_b5
 
 Interrupted, the same call goes on with the next epoch.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from vpeval.asv import training
+from vpeval.asv import speechbrain, training
 from vpeval.asv.encoders import make_encoder
 from vpeval.asv.epochs import read_epochs
 from vpeval.asv.training import Profile, crop, hold_out, read_corpus, train
@@ -68,6 +68,24 @@ def test_interrupted_training_ends_in_the_weights_of_uninterrupted_training(smal
     logs = [(tmp_path / name / "epochs.jsonl").read_text().splitlines() for name in ("straight", "resumed")]
     first, second = ([{**json.loads(line), "seconds": 0} for line in log] for log in logs)
     assert first == second
+
+
+def test_a_checkpoint_that_was_being_written_when_the_training_was_killed_does_not_count(small, buzzers, tmp_path):
+    straight = run(small, buzzers, tmp_path / "straight")
+    with pytest.MonkeyPatch.context() as broken:
+        save = speechbrain.Checkpointer.save_checkpoint
+
+        def stop_half_way(self, meta, **options):
+            if meta["epoch"] == 2:
+                self.recoverables["scheduler"] = lambda: None  # what SpeechBrain cannot save, after what it can
+            return save(self, meta, **options)
+
+        broken.setattr(speechbrain.Checkpointer, "save_checkpoint", stop_half_way)
+        with pytest.raises(RuntimeError, match="Don't know how to save"):
+            run(small, buzzers, tmp_path / "resumed")
+    assert len(list((tmp_path / "resumed/checkpoints").glob("*/CKPT.yaml"))) == 2
+    resumed = run(small, buzzers, tmp_path / "resumed")
+    assert all(torch.equal(straight[name], resumed[name]) for name in straight)
 
 
 def test_frozen_parts_keep_weights_and_statistics(small, buzzers, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import kaldi_native_io
@@ -9,6 +11,7 @@ import kaldiio
 import numpy as np
 import pytest
 
+from tests.cluster.cluster import Cluster, missing_programs
 from vpeval.results.records import Record, read_records
 
 pytestmark = pytest.mark.e2e
@@ -90,3 +93,31 @@ def test_killed_in_every_stage_and_with_other_jobs_the_results_are_the_same(fini
     ours, theirs = (path / "exp/tiny/runs/mcadams" for path in (clone.path, finished.path))
     for name in ("results.jsonl", "results.txt"):
         assert (ours / name).read_bytes() == (theirs / name).read_bytes()
+
+
+def test_under_slurm_the_results_are_the_same(finished, make_clone):
+    if missing := missing_programs():
+        pytest.skip(f"needs Slurm, and there is no {', '.join(missing)}; tests/install_slurm.sh installs it")
+    clone = make_clone("slurm")
+    conf = clone.path / "conf/slurm.conf"
+    conf.write_text(conf.read_text().replace("mem: ''  ", "mem: 2G  ").replace("poll_seconds: 5", "poll_seconds: 1"))
+    with tempfile.TemporaryDirectory(prefix="vp-slurm-") as room:
+        cluster = Cluster(Path(room) / "0")
+        try:
+            clone = replace(clone, environment={**cluster.start().environment, "VPEVAL_BACKEND": "slurm"})
+            clone.run("--nj", "3")
+            assert cluster.jobs() == []
+            hosts = {line.split(" on ")[1] for line in cluster_lines(clone.path)}
+        finally:
+            cluster.stop()
+    assert len(hosts) > 1, "the jobs should have run on several nodes"
+    ours, theirs = (path / "exp/tiny/runs/mcadams" for path in (clone.path, finished.path))
+    for name in ("results.jsonl", "results.txt"):
+        assert (ours / name).read_bytes() == (theirs / name).read_bytes()
+    assert not list(clone.path.glob("exp/**/.*.slurm"))
+
+
+def cluster_lines(clone: Path) -> list[str]:
+    """Where the logs of a run say that jobs were started."""
+    logs = [log.read_text() for log in clone.glob("exp/**/log/**/*.log")]
+    return [line.split(" as ")[0] for log in logs for line in log.splitlines() if line.startswith("# Started at ")]

@@ -13,7 +13,6 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.data.directory import DataDir
 from vpeval.jobs import batch
-from vpeval.jobs.stamps import Fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -101,10 +100,15 @@ def test_there_are_no_more_jobs_than_utterances(room: Room, nj: int, jobs: int) 
 
 def test_jobs_get_about_the_same_duration_and_not_the_same_number(room: Room) -> None:
     data = DataDir.load(room.path / "data")
-    data = data.with_table("utt2dur", {utt: "8" if utt == "s0-1" else "2" for utt in data.utts})
-    target = batch.Target(lambda: data, room.out, Fingerprint({}, {}, {}))
-    cut = batch._cut([(target, utt) for utt in data.utts], 2)
-    assert [[utt for _, utt in job] for job in cut] == [["s0-1"], ["s1-1", "s2-1", "s3-1", "s4-1"]]
+    data.with_table("utt2dur", {utt: "8" if utt == "s0-1" else "2" for utt in data.utts}).write(data.path)
+    with pytest.raises(InputError):
+        room.run(task=room.task(stop))
+    pieces = [(room.target().work / f"split/{job}/utt2spk").read_text().split()[::2] for job in (1, 2)]
+    assert pieces == [["s0-1"], ["s1-1", "s2-1", "s3-1", "s4-1"]]
+
+
+def stop(target: batch.Target, parts: Path) -> None:
+    raise InputError("that is enough")
 
 
 def test_what_is_up_to_date_is_skipped_with_one_line(room: Room, caplog: pytest.LogCaptureFixture) -> None:

@@ -8,32 +8,37 @@ import pytest
 
 from vpeval.core.errors import InputError
 from vpeval.jobs import launch
+from vpeval.jobs.array import JobArray, parse
+from vpeval.jobs.backends import local
+from vpeval.jobs.backends.base import Backend, Ended, Snapshot
+from vpeval.jobs.processes import alive
+from vpeval.jobs.progress import Progress, last_progress
 
 
 def words(*command: str) -> str:
-    return launch.parse(["JOB=3:5", "x.JOB.log", *command]).shell_line(4)
+    return parse(["JOB=3:5", "x.JOB.log", *command]).shell_line(4)
 
 
 def run(*arguments: str) -> list[launch.Failure]:
-    return launch.run_local(launch.parse(arguments))
+    return launch.run(array := parse(arguments), local.Local(array))
 
 
 def test_options_array_log_and_command_are_told_apart() -> None:
     options = ["--mem", "4G", "--num-threads", "3", "--gpu", "1", "--max-jobs-run", "2"]
-    assert launch.parse([*options, "JOB=2:7", "log/x.JOB.log", "echo", "--nj", "JOB"]) == launch.JobArray(
+    assert parse([*options, "JOB=2:7", "log/x.JOB.log", "echo", "--nj", "JOB"]) == JobArray(
         "JOB", 2, 7, "log/x.JOB.log", ("echo", "--nj", "JOB"), num_threads=3, gpus=1, max_jobs=2, mem="4G"
     )
 
 
 def test_without_an_array_there_is_one_job_and_nothing_is_replaced() -> None:
-    array = launch.parse(["x.log", "echo", "JOB"])
+    array = parse(["x.log", "echo", "JOB"])
     assert (array.first, array.last, array.shell_line(1)) == (1, 1, "echo JOB")
 
 
 def test_the_name_of_the_array_may_be_any_and_is_replaced_wherever_it_stands() -> None:
-    array = launch.parse(["n=3:4", "log/x.n.log", "in/n/x.n", "=n"])
+    array = parse(["n=3:4", "log/x.n.log", "in/n/x.n", "=n"])
     assert (array.log_of(3), array.shell_line(4)) == (Path("log/x.3.log"), "i4/4/x.4 =4")
-    assert launch.parse(["JOB=5", "x.log", "echo"]).last == 5
+    assert parse(["JOB=5", "x.log", "echo"]).last == 5
 
 
 def test_operators_work_and_all_other_words_arrive_as_they_are() -> None:
@@ -49,7 +54,17 @@ def test_operators_work_and_all_other_words_arrive_as_they_are() -> None:
         ("", "expected a log file and a command"),
         ("x.log", "expected a log file and a command"),
         ("JOB=1:2 x.JOB.log", "expected a log file and a command"),
-        ("--memory 4G x.log true", "unknown option --memory; there are --mem, --num-threads, --gpu, --max-jobs-run"),
+        (
+            "--memory 4G x.log true",
+            "unknown option --memory; there are --mem, --num-threads, --gpu, --max-jobs-run, --time",
+        ),
+        ("--mem lots x.log true", "--mem lots: expected a number with K, M, G or T, such as 4G"),
+        ("--mem 0 x.log true", "--mem 0: expected"),
+        (
+            "--time soon x.log true",
+            "--time soon: expected minutes, hours:minutes:seconds or days-hours:minutes:seconds",
+        ),
+        ("--time 0:00 x.log true", "--time 0:00: a job needs more than no time at all"),
         ("-tc 4 x.log true", "unknown option -tc"),
         ("--mem", "--mem needs a value"),
         ("--num-threads two x.log true", "--num-threads two: expected a whole number"),
@@ -64,7 +79,7 @@ def test_operators_work_and_all_other_words_arrive_as_they_are() -> None:
 )
 def test_a_wrong_line_is_explained(line: str, complaint: str) -> None:
     with pytest.raises(InputError) as caught:
-        launch.parse(line.split(" ") if line else [])
+        parse(line.split(" ") if line else [])
     assert complaint in str(caught.value)
 
 
@@ -128,7 +143,7 @@ def test_a_failure_is_described_by_the_end_of_its_log(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit", [1, 2])
 def test_no_more_jobs_run_at_a_time_than_allowed(tmp_path: Path, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(local.Local, "poll_seconds", 0.01)
     # A job counts those that have begun and not ended, itself included.
     job = f"cd {tmp_path}; touch begun.JOB; ls | grep -c begun >seen.JOB; sleep 0.02; mv begun.JOB ended.JOB"
     line = ("--max-jobs-run", str(limit), "JOB=1:6", str(tmp_path / "log.JOB"), "bash", "-c", job)
@@ -138,16 +153,16 @@ def test_no_more_jobs_run_at_a_time_than_allowed(tmp_path: Path, limit: int, mon
 
 
 def test_as_many_jobs_run_as_there_are_cores_and_a_few_more_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch.os, "sched_getaffinity", lambda _: set(range(10)))
-    sizes = {count: launch._parallel_jobs(launch.parse([f"J=1:{count}", "J", "x"])) for count in (1, 10, 13, 14, 50)}
+    monkeypatch.setattr(local.os, "sched_getaffinity", lambda _: set(range(10)))
+    sizes = {count: local.parallel_jobs(parse([f"J=1:{count}", "J", "x"])) for count in (1, 10, 13, 14, 50)}
     assert sizes == {1: 1, 10: 10, 13: 13, 14: 10, 50: 10}
-    assert launch._parallel_jobs(launch.parse(["--max-jobs-run", "3", "J=1:50", "J", "x"])) == 3
+    assert local.parallel_jobs(parse(["--max-jobs-run", "3", "J=1:50", "J", "x"])) == 3
 
 
 def test_gpus_are_dealt_out_and_not_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "_count_gpus", lambda: 4)
-    monkeypatch.setattr(launch.os, "sched_getaffinity", lambda _: set(range(8)))
-    monkeypatch.setattr(launch, "_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(local, "_count_gpus", lambda: 4)
+    monkeypatch.setattr(local.os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr(local.Local, "poll_seconds", 0.01)
     # Two jobs at a time; the second ends first, and the third must get its GPUs and not those of the first.
     job = f"echo gpu $CUDA_VISIBLE_DEVICES; case JOB in 1) until [ -e {tmp_path}/go ]; do :; done;; 4) touch {tmp_path}/go;; esac"
     assert run("--gpu", "2", "JOB=1:4", str(tmp_path / "JOB.log"), "bash", "-c", job) == []
@@ -156,18 +171,18 @@ def test_gpus_are_dealt_out_and_not_shared(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_more_gpus_than_there_are_is_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "_count_gpus", lambda: 1)
+    monkeypatch.setattr(local, "_count_gpus", lambda: 1)
     with pytest.raises(InputError, match="--gpu 2: this machine has 1 GPUs; leave it out to use the CPU"):
         run("--gpu", "2", str(tmp_path / "x.log"), "true")
 
 
 def test_progress_of_all_jobs_is_added_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "_POLL_SECONDS", 0.01)
-    seen: list[tuple[int, int]] = []
-    array = launch.parse(["JOB=1:2", str(tmp_path / "x.JOB.log"), "echo", "progress: JOB/10", "&&", "sleep", "0.1"])
-    launch.run_local(array, lambda done, total: seen.append((done, total)))
-    assert seen[-1] == (3, 20)
-    assert launch._last_progress(tmp_path / "nowhere") is None
+    monkeypatch.setattr(local.Local, "poll_seconds", 0.01)
+    seen: list[Progress] = []
+    array = parse(["JOB=1:2", str(tmp_path / "x.JOB.log"), "echo", "progress: JOB/10", "&&", "sleep", "0.1"])
+    launch.run(array, local.Local(array), seen.append)
+    assert seen[-1] == Progress(pending=0, running=0, failed=0, ended=2, done=3, total=20)
+    assert last_progress(tmp_path / "nowhere") is None
 
 
 def test_the_signal_handlers_are_given_back(tmp_path: Path) -> None:
@@ -178,10 +193,78 @@ def test_the_signal_handlers_are_given_back(tmp_path: Path) -> None:
 
 def test_a_process_that_is_dead_but_not_yet_buried_is_not_alive() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    assert launch._alive(child.pid)
+    assert alive(child.pid)
     assert child.stdin
     child.stdin.close()
-    while launch._alive(child.pid):
+    while alive(child.pid):
         assert child.returncode is None
     child.wait()
-    assert not launch._alive(child.pid)
+    assert not alive(child.pid)
+
+
+def test_as_many_jobs_run_as_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local.os, "sched_getaffinity", lambda _: set(range(10)))
+    monkeypatch.setattr(local, "_memory", lambda: (16 << 30, 9 << 30))
+    sizes = {mem: local.parallel_jobs(parse(["--mem", mem, "J=1:50", "J", "x"])) for mem in ("500M", "2G", "4G", "12G")}
+    assert sizes == {"500M": 10, "2G": 4, "4G": 2, "12G": 1}
+    with pytest.raises(InputError, match=r"--mem 17G: this machine has 16\.0 GB; use another, or ask for less"):
+        local.parallel_jobs(parse(["--mem", "17G", "x.log", "true"]))
+
+
+def test_the_memory_of_this_machine_is_known() -> None:
+    total, free = local._memory()
+    assert 0 < free <= total
+
+
+def test_a_job_beyond_its_time_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    job = f"echo begun; sleep 100 & echo $! >{tmp_path}/pid; wait"
+    (failure,) = run("--time", "0:01", str(tmp_path / "x.log"), "bash", "-c", job)
+    assert failure.describe().startswith("job 1 was ended after its time (--time 0:01); give it more, or smaller jobs")
+    assert not alive(int((tmp_path / "pid").read_text()))
+
+
+def test_several_nodes_are_not_to_be_had_on_one_machine() -> None:
+    with pytest.raises(InputError, match="--num-nodes 2: this machine is one node"):
+        local.parallel_jobs(parse(["--num-nodes", "2", "x.log", "true"]))
+
+
+class Scripted(Backend):
+    """A backend whose jobs end as the test says."""
+
+    poll_seconds, attempts = 0.0, 3
+
+    def __init__(self, *ends: dict[int, Ended]) -> None:
+        self.ends, self.submitted, self.is_over = list(ends), list[list[int]](), False
+
+    def submit(self, jobs) -> None:
+        self.submitted.append(list(jobs))
+
+    def poll(self) -> Snapshot:
+        return Snapshot(ended=self.ends.pop(0))
+
+    def end(self) -> None:
+        self.is_over = True
+
+    def describe(self) -> str:
+        return ""
+
+
+def test_a_lost_job_is_submitted_again_and_again_but_not_for_ever() -> None:
+    lost = Ended(1, "was lost with its node", again=True)
+    backend = Scripted({1: lost, 2: Ended()}, {1: lost, 3: lost}, {3: Ended()}, {1: lost})
+    said: list[str] = []
+    failures = launch.run(parse(["J=1:3", "J.log", "x"]), backend, note=said.append)
+    assert backend.submitted == [[1, 2, 3], [1], [1, 3]]
+    assert [(failure.job, failure.reason) for failure in failures] == [(1, "was lost with its node")]
+    assert said == [
+        "job 1: was lost with its node; submitted again",
+        "jobs 1, 3: was lost with its node; submitted again",
+    ]
+    assert backend.is_over
+
+
+def test_what_would_end_all_jobs_ends_them_at_once() -> None:
+    backend = Scripted({2: Ended(1, "needed more than its memory", ends_all=True)})
+    failures = launch.run(parse(["J=1:3", "J.log", "x"]), backend)
+    assert [failure.describe() for failure in failures] == ["job 2 needed more than its memory"]
+    assert backend.is_over

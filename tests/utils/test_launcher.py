@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from vpeval.jobs import guard
-from vpeval.jobs.launch import _alive
+from vpeval.jobs.processes import alive as _alive
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = [sys.executable, str(ROOT / "utils/run.py")]
@@ -67,6 +67,9 @@ def test_success_is_silent(run, tmp_path: Path) -> None:
     [
         (["--jobs", "3", "x.log", "true"], "run.py: unknown option --jobs; there are --mem"),
         (["x.log"], "run.py: expected a log file and a command"),
+        (["--backend", "pbs", "x.log", "true"], "run.py: --backend pbs: expected local or slurm"),
+        (["--backend"], "run.py: --backend needs a value"),
+        (["--backend", "slurm", "--conf", "no.conf", "x.log", "true"], "run.py: no.conf: no such configuration"),
         (["/dev/null/x.log", "true"], "run.py: /dev/null: File exists; check the path and its permissions"),
     ],
 )
@@ -80,7 +83,7 @@ def test_a_mistake_is_one_line_and_nothing_is_run(run, tmp_path: Path, words: li
 def test_help_goes_to_standard_output(run) -> None:
     done = run("--help")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "Usage: utils/run.py [--mem 4G]" in done.stdout
+    assert "Usage: utils/run.py [--backend local|slurm]" in done.stdout
 
 
 class Jobs:

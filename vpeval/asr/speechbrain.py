@@ -16,7 +16,6 @@ from speechbrain.core import Brain, Stage
 from speechbrain.dataio.encoder import CTCTextEncoder
 from speechbrain.inference.ASR import EncoderASR
 from speechbrain.nnet.losses import ctc_loss
-from speechbrain.utils.checkpoints import Checkpointer
 from speechbrain.utils.epoch_loop import EpochCounter
 from speechbrain.utils.fetching import FetchConfig, LocalStrategy
 
@@ -30,7 +29,6 @@ from vpeval.core.errors import InputError
 __all__ = [
     "Brain",
     "CTCTextEncoder",
-    "Checkpointer",
     "EpochCounter",
     "SpectrogramDrop",
     "SpeechBrainCTC",

@@ -21,7 +21,6 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from vpeval.asr.network import ConvCTC
 from vpeval.asr.speechbrain import (
     Brain,
-    Checkpointer,
     CTCTextEncoder,
     EpochCounter,
     SpectrogramDrop,
@@ -29,6 +28,7 @@ from vpeval.asr.speechbrain import (
     ctc_loss,
 )
 from vpeval.asr.text import NORMALIZERS
+from vpeval.asv.checkpoints import Checkpointer
 from vpeval.audio.io import read_audio
 from vpeval.core import compute
 from vpeval.core.config import read_config

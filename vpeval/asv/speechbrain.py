@@ -40,7 +40,7 @@ from speechbrain.nnet.losses import AdditiveAngularMargin, LogSoftmaxWrapper  # 
 from speechbrain.nnet.schedulers import CyclicLRScheduler  # noqa: E402
 from speechbrain.processing.features import InputNormalization  # noqa: E402
 from speechbrain.utils.checkpoints import Checkpointer  # noqa: E402
-from speechbrain.utils.distributed import ddp_init_group, if_main_process  # noqa: E402
+from speechbrain.utils.distributed import ddp_broadcast, ddp_init_group, if_main_process  # noqa: E402
 from speechbrain.utils.epoch_loop import EpochCounter  # noqa: E402
 from speechbrain.utils.importutils import LazyModule  # noqa: E402
 
@@ -64,6 +64,7 @@ __all__ = [
     "SpeedPerturb",
     "Stage",
     "Xvector",
+    "ddp_broadcast",
     "ddp_init_group",
     "if_main_process",
     "load_hyperpyyaml",

@@ -40,12 +40,22 @@ class Training:
 
 @dataclass(frozen=True)
 class Machine:
-    """How it is run: launcher, jobs of an extraction, threads of a process, processes that train together."""
+    """How it is run: launcher, jobs of an extraction, threads of a process, processes that train together.
+
+    `processes` and `gpus` are those of each of `nodes` machines.
+    """
 
     cmd: str = "utils/run.py"
     nj: int = 2
     threads: int = 1
     processes: int = 1
+    nodes: int = 1
+    gpus: int = 0
+
+    @property
+    def world(self) -> int:
+        """All processes."""
+        return self.nodes * self.processes
 
 
 def train_attacker(training: Training, embeddings: Path, machine: Machine) -> None:
@@ -63,7 +73,7 @@ def train_attacker(training: Training, embeddings: Path, machine: Machine) -> No
     if training.mode == "backend":
         extract_embeddings(training.encoder, embeddings, training.data, machine.cmd, machine.nj)
         _train_backend(training, [embeddings / directory.name for directory in training.data])
-    elif is_current(training.out / STAMP, training.made_from(machine.processes), [training.out]):
+    elif is_current(training.out / STAMP, training.made_from(machine.world), [training.out]):
         log.info("%s is up to date, skipped", training.out)
     else:
         _train_network(training, machine)
@@ -72,10 +82,13 @@ def train_attacker(training: Training, embeddings: Path, machine: Machine) -> No
 def _train_network(training: Training, machine: Machine) -> None:
     places = (training.encoder, training.profile, training.out, *training.data)
     command = [str(_ROOT / JOB), "--num-threads", str(machine.threads), "--seed", str(training.seed), training.mode]
-    if machine.processes > 1:
-        command = ["torchrun", "--standalone", f"--nproc_per_node={machine.processes}", *command]
+    if machine.world > 1:
+        command = [str(_ROOT / "steps/jobs/torchrun.sh"), str(machine.processes), *command]
+    request = ["--num-nodes", str(machine.nodes)] if machine.nodes > 1 else []
+    request += ["--gpu", str(machine.gpus)] if machine.gpus else []
     job_log = training.out.parent / "log" / f"train_{training.out.name}.log"
-    run_command(machine.cmd, job_log, [*command, *map(str, places)], machine.threads, FREE_MEMORY_SELDOM)
+    threads = machine.threads * machine.processes
+    run_command(machine.cmd, job_log, [*command, *map(str, places)], threads, FREE_MEMORY_SELDOM, request)
     log.info("%s: attacker is there (%s on %s)", training.out, training.mode, " ".join(map(str, training.data)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
 import os
@@ -10,6 +11,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from vpeval.core.errors import InputError
 
 log = logging.getLogger(__name__)
 
@@ -66,4 +69,12 @@ def locked(path: Path, what: str) -> Iterator[None]:
         except BlockingIOError:
             log.info("%s is being made by another process; waiting for it", what)
             fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
+                raise
+            raise InputError(
+                "this file system has no locks, without which two processes could write here at once; use another, or "
+                "ask for it to be mounted with locks (NFS: not 'nolock')",
+                path,
+            ) from None
         yield

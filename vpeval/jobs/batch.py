@@ -3,7 +3,10 @@
 Anonymisation, embedding extraction and decoding are the same machine: each utterance gives one small file, written
 under its final name only when it is whole. A batch asks which of them are missing, cuts the rest into jobs, runs the
 worker on them and, when all are there, lets `finish` turn them into the output directory, which appears in one rename
-together with its stamp. Killed at any moment, the same call goes on where it stopped.
+together with its stamp. Killed at any moment, the same call goes on where it stopped: if its jobs went on without it,
+as they do on a cluster, it finds them by the same cut.
+
+A job may run twice, even at the same time: a part is the same whoever makes it, and appears as a whole.
 """
 
 from __future__ import annotations
@@ -13,13 +16,15 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked, replace_directory, write_text
 from vpeval.data.directory import DataDir
+from vpeval.jobs import shards, visibility
+from vpeval.jobs.backends import slurm_control
 from vpeval.jobs.command import launcher
 from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, write_stamp
 
@@ -100,27 +105,31 @@ def run(task: Task, targets: Sequence[Target], cmd: str, nj: int, log_dir: Path)
                 shutil.rmtree(target.work, ignore_errors=True)  # what a kill just after publishing left
         if len(stale) < len(targets):
             log.info("%s: %d of %d sets up to date, skipped", task.name, len(targets) - len(stale), len(targets))
-        missing = [(target, utt) for target in stale for utt in _missing(task, target)]
-        if missing:
+        logs = log_dir / f"{task.name}.array.log"
+        if slurm_control.is_left_behind(logs) and not _is_cut(stale):
+            # They would go on writing into directories that are about to be made for something else.
+            slurm_control.clear(logs, log.info)
+        if slurm_control.is_left_behind(logs):
+            _launch(task, stale, int(_cut_file(stale).read_text().split("\n")[0]), nj, cmd, log_dir)
+        elif missing := [(target, utt) for target in stale for utt in _missing(task, target)]:
             for target in stale:
                 task.begin(target)
-            jobs = _cut(missing, min(nj, len(missing)))
-            _write_jobs(jobs)
-            _launch(task, stale, len(jobs), cmd, log_dir)
+            _do(task, stale, missing, nj, cmd, log_dir)
+        slurm_control.clear(logs, log.info)  # of a cluster, when the rest was done elsewhere
         for target in stale:
             _publish(task, target)
     return stale
 
 
 def job_parts(task_parts: str, suffix: str, job: str, works: Sequence[str]) -> list[Part]:
-    """The worker's side: what job number `job` has to do in the given work directories."""
+    """The worker's side: what job number `job` has to do in the given work directories, and nobody has done before."""
     parts = []
     for work in map(Path, works):
         split = work / "split" / job
         if split.is_dir():
             data = DataDir.load(split)
             parts += [Part(utt, data.wav[utt], work / task_parts / f"{utt}{suffix}") for utt in data.utts]
-    return parts
+    return [part for part in parts if not part.file.exists()]
 
 
 def report(done: int, total: int) -> None:
@@ -159,32 +168,56 @@ def _missing(task: Task, target: Target) -> list[str]:
     return missing
 
 
-def _cut(missing: list[tuple[Target, str]], count: int) -> list[list[tuple[Target, str]]]:
-    """Contiguous pieces of about the same duration."""
-    seconds = [target.data.utt2dur[utt] if "utt2dur" in target.data.utt_tables else 1.0 for target, utt in missing]
-    total, passed = sum(seconds), 0.0
-    jobs: list[list[tuple[Target, str]]] = [[] for _ in range(count)]
-    for item, duration in zip(missing, seconds, strict=True):
-        jobs[min(count - 1, int(count * (passed + duration / 2) / total))].append(item)
-        passed += duration
-    return [job for job in jobs if job]
+def _do(
+    task: Task, targets: Sequence[Target], missing: list[tuple[Target, str]], nj: int, cmd: str, log_dir: Path
+) -> None:
+    """Cut what is missing into tasks of about the time that a task should take, and have them run."""
+    pace = log_dir / f".{task.name}.pace"
+    speech = [t.data.utt2dur[utt] if "utt2dur" in t.data.utt_tables else 1.0 for t, utt in missing]
+    cost = [seconds / shards.read_pace(pace) for seconds in speech]
+    pieces = [[missing[item] for item in piece] for piece in shards.cut(cost, nj, shards.task_seconds())]
+    _write_jobs(pieces)
+    write_text(_cut_file(targets), _describe_cut(targets, len(pieces)))
+    _launch(task, targets, len(pieces), nj, cmd, log_dir)
+    shards.note_pace(pace, sum(speech), [log_dir / f"{task.name}.{n + 1}.log" for n in range(len(pieces))])
+
+
+def _cut_file(targets: Sequence[Target]) -> Path:
+    """Where it says how the work on these targets was cut; written when all its pieces are."""
+    return targets[0].work / "split" / "cut"
+
+
+def _describe_cut(targets: Sequence[Target], jobs: int) -> str:
+    return "\n".join([str(jobs), *(f"{target.out} {target.fingerprint.digest}" for target in targets)]) + "\n"
+
+
+def _is_cut(targets: Sequence[Target]) -> bool:
+    """Whether the pieces that jobs of an earlier call work on are those of just these targets."""
+    if not targets or not _cut_file(targets).is_file():
+        return False
+    found = _cut_file(targets).read_text()
+    return found == _describe_cut(targets, int(found.split("\n")[0]))
 
 
 def _write_jobs(jobs: list[list[tuple[Target, str]]]) -> None:
     for number, job in enumerate(jobs, start=1):
         for target in dict.fromkeys(id(target) for target, _ in job):
             chosen = [(t, utt) for t, utt in job if id(t) == target]
-            data = chosen[0][0].data.subset(utt for _, utt in chosen)
+            # Without trials and enrolments, which are as long for every piece as for the whole set.
+            data = replace(chosen[0][0].data, enrolls=None, trials=None).subset(utt for _, utt in chosen)
             data.write(chosen[0][0].work / "split" / str(number))
 
 
-def _launch(task: Task, targets: Sequence[Target], count: int, cmd: str, log_dir: Path) -> None:
+def _launch(task: Task, targets: Sequence[Target], count: int, nj: int, cmd: str, log_dir: Path) -> None:
     works = [str(target.work) for target in targets]
     job = "JOB"
     while any(job in word for word in (str(log_dir), task.name, *task.worker, *works)):
         job += "_"  # the launcher replaces this word wherever it stands, in the path of a clone as well
     logs = str(log_dir / f"{task.name}.{job}.log")
-    line = [*launcher(cmd), f"{job}=1:{count}", logs, *task.worker, job, *works]
+    words = launcher(cmd)
+    if count > nj and "--max-jobs-run" not in words:
+        words += ["--max-jobs-run", str(nj)]
+    line = [*words, f"{job}=1:{count}", logs, *task.worker, job, *works]
     code = subprocess.run(line, check=False).returncode
     if code != 0:
         raise InputError(
@@ -194,8 +227,11 @@ def _launch(task: Task, targets: Sequence[Target], count: int, cmd: str, log_dir
 
 def _publish(task: Task, target: Target) -> None:
     parts = target.work / task.parts
-    lacking = [utt for utt in target.data.utts if not (parts / f"{utt}{task.suffix}").is_file()]
-    if lacking:
+
+    def missing() -> list[str]:
+        return [utt for utt in target.data.utts if not (parts / f"{utt}{task.suffix}").is_file()]
+
+    if lacking := visibility.wait_for(missing, parts):
         names = ", ".join(lacking[:5]) + (" …" if len(lacking) > 5 else "")
         raise InputError(
             f"{task.name} ended without an error but made no file for {len(lacking)} of {len(target.data.utts)} "

@@ -27,10 +27,18 @@ def launcher(cmd: str) -> list[str]:
 
 
 def run_command(
-    cmd: str, log: Path, command: Sequence[str], threads: int = 1, variables: Mapping[str, str] | None = None
+    cmd: str,
+    log: Path,
+    command: Sequence[str],
+    threads: int = 1,
+    variables: Mapping[str, str] | None = None,
+    request: Sequence[str] = (),
 ) -> None:
-    """Run one command by the launcher `cmd`; a failure is an InputError that names the log."""
-    line = [*launcher(cmd), "--num-threads", str(threads), str(log), *command]
+    """Run one command by the launcher `cmd`; a failure is an InputError that names the log.
+
+    `request` are further options of the launcher, such as ``--num-nodes 2``.
+    """
+    line = [*launcher(cmd), "--num-threads", str(threads), *request, str(log), *command]
     if subprocess.run(line, check=False, env={**environ, **(variables or {})}).returncode:
         name = Path(command[0]).stem
         raise InputError(f"{name} failed (see above); fix the cause and run the same command again", log)

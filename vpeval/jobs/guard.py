@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 PATIENCE_SECONDS = 2.0
 
@@ -24,12 +24,13 @@ def main() -> None:
     end(groups)
 
 
-def end(groups: Iterable[int]) -> None:
-    """Ask process groups to stop, and kill those that do not."""
+def end(groups: Iterable[int], reap: Callable[[], object] = lambda: None) -> None:
+    """Ask process groups to stop, and kill those that do not; `reap` is for who is the parent of one."""
     alive = [group for group in groups if _send(group, signal.SIGTERM)]
     deadline = time.monotonic() + PATIENCE_SECONDS
     while alive and time.monotonic() < deadline:
         time.sleep(0.02)
+        reap()
         alive = [group for group in alive if _send(group, 0)]
     for group in alive:
         _send(group, signal.SIGKILL)

@@ -1,10 +1,13 @@
-"""Processes that end with those who started them."""
+"""Who lives and who dies with whom."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 
 def die_with_parent() -> None:
@@ -12,3 +15,17 @@ def die_with_parent() -> None:
     if sys.platform == "linux":
         set_parent_death_signal = 1
         ctypes.CDLL(None, use_errno=True).prctl(set_parent_death_signal, signal.SIGTERM)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs."""
+    with suppress(OSError):  # no such process, or no /proc on this system
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return state != "Z"  # dead, and nobody has noticed
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,147 @@
+#!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
+"""What the launcher costs on a real Slurm, and what a corpus the size of Common Voice would take on a cluster.
+
+Usage: benchmarks/cluster.py overhead [<jobs>]              # 1000 empty jobs against a bare sbatch; needs Slurm here
+       benchmarks/cluster.py plan [<utterances> [<seconds per utterance> [<cores per node>]]]
+
+`overhead` starts three nodes on the loopback interface (tests/install_slurm.sh installs Slurm). `plan` measures what an
+utterance costs on a core of this machine, cuts the work as the batches do, and deals the tasks out to 1, 10 and 100
+nodes; it needs the models ecapa_voxceleb and whisper_base.
+"""
+
+import heapq
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from tests.cluster.cluster import Cluster, missing_programs
+from vpeval.audio.io import RATE, read_audio
+from vpeval.core import script
+from vpeval.core.errors import InputError
+from vpeval.jobs import shards
+
+ROOT = Path(__file__).resolve().parents[1]
+AUDIO = ROOT / "egs/mini/corpus/audio"
+LIMIT = 1.2
+ROUNDS = 2
+FILES_PER_SPLIT = 8  # wav.scp, utt2spk, spk2utt, utt2dur, utt2seed, text, spk2gender and the directory
+
+
+def main() -> None:
+    what, *numbers = sys.argv[1:] or [""]
+    if what not in ("overhead", "plan") or not all(text.replace(".", "", 1).isdecimal() for text in numbers):
+        raise InputError("expected 'overhead [jobs]' or 'plan [utterances [seconds [cores]]]'; see --help")
+    if what == "overhead":
+        overhead(*map(int, numbers))
+    else:
+        plan(*map(float, numbers))
+
+
+def overhead(jobs: int = 1000) -> None:
+    if missing := missing_programs():
+        raise InputError(f"there is no {', '.join(missing)}; tests/install_slurm.sh installs it")
+    with tempfile.TemporaryDirectory(prefix="vp-slurm-") as room:
+        cluster = Cluster(Path(room, "0"), cpus=8, array_size=max(1001, jobs + 1)).start()
+        try:
+            bare, ours = [], []
+            for number in range(ROUNDS):  # in turns, so that a busy machine slows both
+                bare.append(time_bare(cluster, jobs, Path(room)))
+                ours.append(time_launcher(cluster, jobs, Path(room, str(number + 1))))
+        finally:
+            cluster.stop()
+    ratio = min(ours) / min(bare)
+    verdict = "ok" if ratio <= LIMIT else "TOO SLOW"
+    print(
+        f"{jobs} empty jobs on three nodes: bare sbatch {min(bare):.1f} s, utils/run.py {min(ours):.1f} s, "
+        f"ratio {ratio:.3f} (at most {LIMIT}: {verdict})"
+    )
+
+
+def time_bare(cluster: Cluster, jobs: int, room: Path) -> float:
+    """Seconds until an array of as many empty jobs has left the queue."""
+    (room / "empty.sh").write_text("#!/bin/bash\ntrue\n")
+    start = time.perf_counter()
+    options = [f"--array=1-{jobs}", "--output=/dev/null", "--mem=100", "--no-requeue"]
+    cluster.run("sbatch", *options, str(room / "empty.sh"))
+    while cluster.run("squeue", "-h"):
+        time.sleep(0.3)
+    return time.perf_counter() - start
+
+
+def time_launcher(cluster: Cluster, jobs: int, room: Path) -> float:
+    """The same through utils/run.py, from its start to its end."""
+    room.mkdir()
+    (room / "slurm.conf").write_text((ROOT / "conf/slurm.conf").read_text())
+    command = [sys.executable, str(ROOT / "utils/run.py"), "--backend", "slurm", "--conf", str(room / "slurm.conf")]
+    command += ["--mem", "100M", f"JOB=1:{jobs}", str(room / "log/x.JOB.log"), "true"]
+    start = time.perf_counter()
+    subprocess.run(command, env={**os.environ, **cluster.environment}, check=True, cwd=room)
+    return time.perf_counter() - start
+
+
+def plan(utts: float = 1e6, seconds: float = 5.0, cores: float = 32) -> None:
+    target = shards.task_seconds()
+    print(f"{utts:,.0f} utterances of {seconds:g} s, nodes of {cores:.0f} cores, tasks of {target:.0f} s\n")
+    print("| step | CPU s per utterance | nodes | tasks | wall time | of the ideal | files while it runs |")
+    print("|---|---|---|---|---|---|---|")
+    for name, (cost, start_up) in measure(seconds).items():
+        work = np.full(int(utts), cost)
+        for nodes in (1, 10, 100):
+            workers = int(nodes * cores)
+            pieces = shards.cut(work.tolist(), workers, target)
+            spent = deal_out([start_up + cost * len(piece) for piece in pieces], workers)
+            files = utts + len(pieces) * (FILES_PER_SPLIT + 2)  # a part per utterance; a log and a status per task
+            ideal = cost * utts / workers
+            columns = (name, f"{cost:.3f}", nodes, f"{len(pieces):,}", describe(spent), f"{spent / ideal:.2f}")
+            print(f"| {' | '.join(map(str, columns))} | {files:,.0f} |")
+
+
+def measure(seconds: float) -> dict[str, tuple[float, float]]:
+    """CPU seconds for an utterance of this length and to start a task, by step; on one core."""
+    from vpeval.anon.mcadams import McAdams
+    from vpeval.asr.recognizers import load_recognizer
+    from vpeval.asv.encoders import load_encoder
+
+    files = sorted(AUDIO.glob("[fm]03?/*-00[1-4].opus"))[:16]
+    waves = [read_audio(str(path)) for path in files]
+    speech = sum(map(len, waves)) / RATE
+    makers: dict[str, Callable[[], Callable[[np.ndarray], object]]] = {
+        "anonymise (mcadams)": lambda: lambda wave: McAdams(0.8)(wave, RATE),
+        "embed (ecapa)": lambda: load_encoder(ROOT / "conf/asv/ecapa.yaml").embed,
+        "decode (whisper_base)": lambda: load_recognizer(ROOT / "conf/asr/whisper_base.yaml").transcribe,
+    }
+    costs = {}
+    for name, make in makers.items():
+        begin = time.process_time()
+        function = make()
+        function(waves[0])
+        ready = time.process_time()
+        for wave in waves:
+            function(wave)
+        costs[name] = ((time.process_time() - ready) / speech * seconds, ready - begin + 2.0)  # 2 s of imports
+    return costs
+
+
+def deal_out(tasks: list[float], workers: int) -> float:
+    """When the last of the tasks ends, each being given to the first worker that is free."""
+    free = [0.0] * workers
+    for task in tasks:
+        heapq.heapreplace(free, free[0] + task)
+    return max(free)
+
+
+def describe(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.1f} min"
+
+
+if __name__ == "__main__":
+    if "--help" in sys.argv[1:2]:
+        print((__doc__ or "").strip())
+    else:
+        script.main(main)

@@ -1,0 +1,209 @@
+"""Jobs on this machine, as many at a time as it has cores, memory and GPUs for.
+
+Jobs end when the launcher ends, however it ends: on Ctrl-C or a signal they are stopped and reaped, and when it is
+killed outright, `vpeval.jobs.guard` sees to it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from vpeval.core.errors import InputError
+from vpeval.jobs import guard
+from vpeval.jobs.array import JobArray
+from vpeval.jobs.backends.base import Backend, Ended, Snapshot
+from vpeval.jobs.processes import die_with_parent
+from vpeval.jobs.resources import parse_memory, parse_time
+
+
+class Local(Backend):
+    """Child processes of the launcher."""
+
+    def __init__(self, array: JobArray) -> None:
+        self._array, self._limit = array, parallel_jobs(array)
+        self._seconds = parse_time(array.time) if array.time else 0
+        self._waiting: list[int] = []
+        self._running: dict[int, _Running] = {}
+        self._watch: _Guard | None = None
+
+    def begin(self, jobs: Sequence[int]) -> list[int]:
+        """Start the guard."""
+        self._watch = _Guard()
+        return list(jobs)
+
+    def submit(self, jobs: Sequence[int]) -> None:
+        """Start as many as there is room for."""
+        self._waiting += jobs
+        self._fill()
+
+    def poll(self) -> Snapshot:
+        """Reap what has ended and start others in its place."""
+        assert self._watch
+        ended: dict[int, Ended] = {}
+        for job, its in list(self._running.items()):
+            seconds = time.time() - its.since
+            late = 0 < self._seconds < seconds
+            if late:
+                guard.end([its.child.pid], reap=its.child.poll)
+            elif its.child.poll() is None:
+                continue
+            code = its.child.wait()
+            self._watch.remove(its.child)
+            del self._running[job]
+            _log_end(self._array, job, code, seconds)
+            ended[job] = Ended(code, _out_of_time(self._array.time)) if late else Ended(code)
+        self._fill()
+        return Snapshot(frozenset(self._waiting), frozenset(self._running), ended)
+
+    def end(self) -> None:
+        """Stop what runs."""
+        if self._watch:
+            self._watch.end([its.child for its in self._running.values()])
+            self._watch = None
+
+    def describe(self) -> str:
+        """The commands."""
+        array = self._array
+        return (
+            f"{len(array.jobs)} jobs on this machine, {self._limit} at a time; the first one is\n"
+            + array.shell_line(array.first)
+        )
+
+    def _fill(self) -> None:
+        assert self._watch
+        while self._waiting and len(self._running) < self._limit:
+            job = self._waiting.pop(0)
+            slot = min(set(range(self._limit)) - {other.slot for other in self._running.values()})
+            self._running[job] = _Running(_start(self._array, job, slot), slot, time.time())
+            self._watch.add(self._running[job].child)
+
+
+def _out_of_time(limit: str) -> str:
+    return f"was ended after its time (--time {limit}); give it more, or smaller jobs"
+
+
+@dataclass(frozen=True)
+class _Running:
+    child: subprocess.Popen[bytes]
+    slot: int
+    since: float
+
+
+class _Guard:
+    """The other end of `vpeval.jobs.guard`."""
+
+    def __init__(self) -> None:
+        # A session of its own, so that what ends this process does not end the guard as well.
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", guard.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def add(self, child: subprocess.Popen[bytes]) -> None:
+        self._tell(f"+{child.pid}\n")
+
+    def remove(self, child: subprocess.Popen[bytes]) -> None:
+        self._tell(f"-{child.pid}\n")
+
+    def end(self, children: Iterable[subprocess.Popen[bytes]]) -> None:
+        """End all that is still watched; `children` are reaped, as a group lasts until its leader is."""
+        assert self._process.stdin
+        self._process.stdin.close()
+        while self._process.poll() is None:
+            for child in children:
+                child.poll()
+            time.sleep(0.01)
+
+    def _tell(self, line: str) -> None:
+        assert self._process.stdin
+        self._process.stdin.write(line.encode())
+        self._process.stdin.flush()
+
+
+def _start(array: JobArray, job: int, slot: int) -> subprocess.Popen[bytes]:
+    log = array.log_of(job)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    line = array.shell_line(job)
+    environment = dict(os.environ)
+    for library in ("OMP", "OPENBLAS", "MKL"):
+        environment[f"{library}_NUM_THREADS"] = str(array.num_threads)
+    if array.gpus:
+        first = slot * array.gpus
+        environment["CUDA_VISIBLE_DEVICES"] = ",".join(str(first + gpu) for gpu in range(array.gpus))
+    with open(log, "wb") as file:
+        file.write(f"# {line}\n# Started at {time.ctime()}\n#\n".encode())
+        file.flush()
+        # A group of its own, so that a stop reaches the whole pipeline and not only its shell.
+        return subprocess.Popen(
+            ["bash", "-o", "pipefail", "-c", line],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        )
+
+
+def parallel_jobs(array: JobArray) -> int:
+    """How many jobs of an array run at a time on this machine."""
+    if array.num_nodes > 1:
+        raise InputError(f"--num-nodes {array.num_nodes}: this machine is one node; use a cluster (docs/cluster.md)")
+    count = len(array.jobs)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    # Like Kaldi: a few jobs more than cores are rather started at once than left for a lonely second round.
+    limit = count if count < 1.4 * cores else cores
+    if array.gpus:
+        present = _count_gpus()
+        if present < array.gpus:
+            raise InputError(f"--gpu {array.gpus}: this machine has {present} GPUs; leave it out to use the CPU")
+        limit = min(limit, present // array.gpus)
+    if array.mem:
+        total, free = _memory()
+        if total and parse_memory(array.mem) > total:
+            raise InputError(
+                f"--mem {array.mem}: this machine has {total / (1 << 30):.1f} GB; use another, or ask for less"
+            )
+        limit = min(limit, max(1, free // parse_memory(array.mem))) if total else limit
+    return min(limit, array.max_jobs) if array.max_jobs else limit
+
+
+def _memory() -> tuple[int, int]:
+    """Bytes that this process could have in all and that are free now; 0 where the system does not tell."""
+    sizes = {"MemTotal": 0, "MemAvailable": 0}
+    with suppress(OSError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name in sizes:
+                sizes[name] = 1024 * int(value.split()[0])
+    total, free = sizes["MemTotal"], sizes["MemAvailable"]
+    with suppress(OSError, ValueError):  # a container may have less than the machine
+        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
+        used = int(Path("/sys/fs/cgroup/memory.current").read_text())
+        total, free = min(total, limit), min(free, limit - used)
+    return total, free
+
+
+def _count_gpus() -> int:
+    try:
+        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return 0
+    return listing.stdout.count("GPU ") if listing.returncode == 0 else 0
+
+
+def _log_end(array: JobArray, job: int, code: int, seconds: float) -> None:
+    status = code if code >= 0 else 128 - code  # as shells number the end by a signal
+    with open(array.log_of(job), "a") as file:
+        file.write(f"# Accounting: time={seconds:.0f} threads={array.num_threads}\n")
+        file.write(f"# Ended (code {status}) at {time.ctime()}, elapsed time {seconds:.0f} seconds\n")

@@ -1,0 +1,119 @@
+"""A claim on something that one process at a time may do, which works on file systems without locks, such as NFS.
+
+The claim is a file that only one process can create; it says who holds it, and its holder touches it now and then. A
+holder on this machine that is dead, or one elsewhere that has not touched the file for as long as caches may hide it,
+has lost it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from vpeval.core.errors import InputError
+from vpeval.jobs.processes import alive
+
+_BEAT_SECONDS = 10.0
+_SILENCE_SECONDS = 90.0  # beats and the longest that NFS keeps the time of change of a file
+
+
+class Lease:
+    """The claim of this process on the file `path`; `what` is how a message calls what it is about."""
+
+    def __init__(self, path: Path, what: str, silence_seconds: float = _SILENCE_SECONDS) -> None:
+        self._path, self._what, self._silence = path, what, silence_seconds
+        self._me = {"host": socket.gethostname(), "pid": os.getpid(), "born": _birth(os.getpid())}
+        self._beaten = 0.0
+
+    def take(self, note: Callable[[str], None]) -> None:
+        """Have the claim, or raise an InputError that names who has it; takes a while if that is hard to tell."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        while not self._create():
+            held = self._read()
+            if held is None:
+                continue
+            holder = f"process {held.get('pid')} on {held.get('host')}"
+            if self._lives(held, holder, note):
+                raise InputError(f"{holder} is working on this; wait for it, or end it there first", self._what)
+            # Whoever comes second to this rename finds that the file is gone, and tries to create it like the first.
+            stale = self._path.with_name(f"{self._path.name}.{self._me['host']}.{self._me['pid']}")
+            try:
+                self._path.rename(stale)
+            except FileNotFoundError:
+                continue
+            if _parse(stale) != held and not self._path.exists():
+                stale.rename(self._path)  # it had been taken anew in the meantime
+                continue
+            stale.unlink(missing_ok=True)
+
+    def beat(self) -> None:
+        """Show that we live."""
+        if time.monotonic() - self._beaten > _BEAT_SECONDS:
+            self._beaten = time.monotonic()
+            if self._read() != self._me:
+                raise InputError("another process has taken this over; it goes on there", self._what)
+            os.utime(self._path)
+
+    def give_up(self) -> None:
+        """Let others have it."""
+        if self._read() == self._me:
+            self._path.unlink(missing_ok=True)
+
+    def _create(self) -> bool:
+        try:
+            handle = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+        except FileExistsError:
+            return False
+        with os.fdopen(handle, "w") as file:
+            file.write(json.dumps(self._me))
+        self._beaten = time.monotonic()
+        return True
+
+    def _read(self) -> dict[str, object] | None:
+        """Who holds the claim; None if nobody does."""
+        for _ in range(50):
+            try:
+                if held := _parse(self._path):
+                    return held
+            except FileNotFoundError:
+                return None
+            time.sleep(0.02)  # it is being written
+        return {"host": "a machine that crashed", "pid": 0}
+
+    def _lives(self, held: dict[str, object], holder: str, note: Callable[[str], None]) -> bool:
+        if held.get("host") == self._me["host"]:
+            pid = held.get("pid")
+            return isinstance(pid, int) and pid > 0 and alive(pid) and _birth(pid) == held.get("born")
+        note(f"{self._what}: {holder} was working on this; seeing for {self._silence:.0f} s whether it lives")
+        until, seen = time.monotonic() + self._silence, self._touched()
+        while time.monotonic() < until:
+            if self._touched() != seen:
+                return True
+            time.sleep(min(1.0, self._silence / 10))
+        return False
+
+    def _touched(self) -> int:
+        try:
+            return self._path.stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
+
+
+def _birth(pid: int) -> str:
+    """When a process was started, so that a number that is used again is not taken for the same process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def _parse(path: Path) -> dict[str, object]:
+    try:
+        held = json.loads(path.read_text())
+    except ValueError:
+        return {}
+    return held if isinstance(held, dict) else {}

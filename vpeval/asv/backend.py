@@ -6,8 +6,9 @@ processed and the results are averaged: that mean is what the number of enrolmen
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
+from pathlib import Path
 
 import numpy as np
 from scipy.linalg import eigh
@@ -48,6 +49,15 @@ class Backend:
         self.check(enroll, trial)
         stats = plda.gather(self.process(enroll.vectors), enroll.owners)
         return self.plda.llr(stats.means, stats.counts, self.process(trial.vectors))
+
+    def enrolled(self, enroll: Embeddings, who: Indices, n_utts: int | None, seed: int, label: str) -> Floats:
+        """Processed means over up to `n_utts` drawn utterances (None: over all) of the speakers of `who`."""
+        processed = replace(enroll, vectors=self.process(enroll.vectors).astype(np.float32))
+        return processed.means(who, n_utts, seed, label).astype(np.float64)
+
+    def tested(self, vectors: Vectors | Floats) -> Floats:
+        """Processed test vectors."""
+        return self.process(vectors)
 
     def check(self, *parts: Embeddings) -> None:
         """Raise an InputError unless the vectors are of the dimension that the back end was estimated on."""
@@ -98,7 +108,14 @@ def save(path: str | PathLike[str], backend: Backend) -> None:
 
 
 def load(path: str | PathLike[str]) -> Backend:
-    """Read a back end; one of another version or form is an InputError."""
+    """Read a back end: one of ours, or a directory of Kaldi's with mean.vec, transform.mat and plda.
+
+    One of another version or form is an InputError.
+    """
+    if Path(path).is_dir():
+        from vpeval.asv.kaldi.backend import read_backend  # which derives from Backend
+
+        return read_backend(Path(path))
     try:
         with np.load(path, allow_pickle=False) as stored:
             version = int(stored["version"])

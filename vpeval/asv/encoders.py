@@ -16,6 +16,7 @@ import torch
 import yaml
 
 from vpeval.asv.directory import read_modules
+from vpeval.asv.kaldi.encoder import KaldiXVector
 from vpeval.asv.speechbrain import ECAPA_TDNN, Fbank, InputNormalization, Xvector
 from vpeval.asv.weights import load_weights, save_weights
 from vpeval.audio.f0_histogram import LAGS, f0_histogram, track_f0
@@ -146,6 +147,7 @@ _ENCODERS: dict[str, Callable[[Path], Encoder]] = {
     "ecapa": Ecapa,
     "xvector": XVector,
     "speechbrain": SpeechBrainDirectory,
+    "kaldi_xvector": KaldiXVector,
     "f0_histogram": F0Histogram,
 }
 

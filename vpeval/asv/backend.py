@@ -46,9 +46,14 @@ class Backend:
 
     def scores(self, enroll: Embeddings, trial: Embeddings) -> Floats:
         """LLRs, speakers of `enroll` × utterances of `trial`."""
+        enrolled, tried = self.factors(enroll, trial)
+        return enrolled @ tried.T
+
+    def factors(self, enroll: Embeddings, trial: Embeddings) -> tuple[Floats, Floats]:
+        """A row per speaker of `enroll` and per utterance of `trial`, whose scalar products are the LLRs."""
         self.check(enroll, trial)
         stats = plda.gather(self.process(enroll.vectors), enroll.owners)
-        return self.plda.llr(stats.means, stats.counts, self.process(trial.vectors))
+        return self.plda.enrolled(stats.means, stats.counts), self.plda.tried(self.process(trial.vectors))
 
     def enrolled(self, enroll: Embeddings, who: Indices, n_utts: int | None, seed: int, label: str) -> Floats:
         """Processed means over up to `n_utts` drawn utterances (None: over all) of the speakers of `who`."""

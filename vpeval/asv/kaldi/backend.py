@@ -45,11 +45,12 @@ def read_plda(path: Path) -> Plda:
 class KaldiBackend(Backend):
     """A back end that processes vectors in Kaldi's order."""
 
-    def scores(self, enroll: Embeddings, trial: Embeddings) -> Floats:
-        """LLRs, speakers of `enroll` × utterances of `trial`."""
+    def factors(self, enroll: Embeddings, trial: Embeddings) -> tuple[Floats, Floats]:
+        """A row per speaker of `enroll` and per utterance of `trial`, whose scalar products are the LLRs."""
         self.check(enroll, trial)
         means = enroll.means(np.arange(len(enroll.speakers)))
-        return self.plda.llr(self._normalised(means, enroll.counts), enroll.counts, self.tested(trial.vectors))
+        known = self.plda.enrolled(self._normalised(means, enroll.counts), enroll.counts)
+        return known, self.plda.tried(self.tested(trial.vectors))
 
     def enrolled(self, enroll: Embeddings, who: Indices, n_utts: int | None, seed: int, label: str) -> Floats:
         """Means of raw vectors, then processed."""

@@ -59,7 +59,7 @@ class LogLikelihoodRatio:
         """What the back end knows of the speakers."""
         self.backend.check(speakers)
         counts = speakers.counts[who] if n_utts is None else np.minimum(speakers.counts[who], n_utts)
-        return self.backend.plda.enrolled(self.backend.enrolled(speakers, who, n_utts, seed, _LABEL), counts)
+        return self.backend.known(self.backend.enrolled(speakers, who, n_utts, seed, _LABEL), counts)
 
     def test(self, vectors: Vectors) -> Vectors:
         """Processed, and ready for the product."""

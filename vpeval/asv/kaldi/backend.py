@@ -49,7 +49,7 @@ class KaldiBackend(Backend):
         """A row per speaker of `enroll` and per utterance of `trial`, whose scalar products are the LLRs."""
         self.check(enroll, trial)
         means = enroll.means(np.arange(len(enroll.speakers)))
-        known = self.plda.enrolled(self._normalised(means, enroll.counts), enroll.counts)
+        known = self.known(self._normalised(means, enroll.counts), enroll.counts)
         return known, self.plda.tried(self.tested(trial.vectors))
 
     def enrolled(self, enroll: Embeddings, who: Indices, n_utts: int | None, seed: int, label: str) -> Floats:

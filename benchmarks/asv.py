@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Time the extraction of embeddings against a bare forward loop, and two processes against one; ratios of one run.
+"""Time every encoder of conf/asv, extraction against a bare forward loop, and two processes against one.
 
-Usage: OMP_NUM_THREADS=1 PYTHONPATH=. python3 benchmarks/asv.py [<data-dir> ...]
+Usage: OMP_NUM_THREADS=1 PYTHONPATH=. python3 benchmarks/asv.py [--encoders] [<data-dir> ...]
 
 Needs the pretrained ECAPA-TDNN (utils/get_model.py ecapa_voxceleb) and stage 0 of run.sh (data/mini_train,
-data/mini_pool).
+data/mini_pool). Encoders without weights are timed with random ones, Kaldi's with a random network of the size that
+the challenge's has; one whose files are not there is named. --encoders: only the list.
 """
 
 import multiprocessing
@@ -16,10 +17,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import yaml
 
-from vpeval.asv.encoders import load_encoder
+from vpeval.asv.encoders import has_weights, load_encoder, make_encoder
 from vpeval.asv.plda import Prior, fit, gather
 from vpeval.audio.io import RATE, read_audio
+from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,10 +30,16 @@ CONF = ROOT / "conf/asv/ecapa.yaml"
 
 
 def main() -> None:
-    sets = [DataDir.load(name) for name in sys.argv[1:] or ("data/mini_train", "data/mini_pool")]
+    names = [name for name in sys.argv[1:] if name != "--encoders"]
+    sets = [DataDir.load(name) for name in names or ("data/mini_train", "data/mini_pool")]
     data = sets[-1]
     waves = [read_audio(wav) for wav in list(data.wav.values())[:70]]
     seconds = sum(map(len, waves)) / RATE
+
+    with tempfile.TemporaryDirectory() as work:
+        list_encoders(waves[:10], Path(work))
+    if "--encoders" in sys.argv:
+        return
 
     encoder = load_encoder(CONF)
     ours, bare = in_turns(lambda wave: encoder.embed(wave), lambda wave: forward(encoder, wave), waves)
@@ -60,6 +69,40 @@ def main() -> None:
         f"PLDA, 192 dimensions: EM, 10 iterations, 1000 speakers {fitted - start:.2f} s; "
         f"1e7 LLRs {scored - fitted:.2f} s"
     )
+
+
+def list_encoders(waves: list[np.ndarray], work: Path) -> None:
+    """x real time of every encoder, one thread, processor time."""
+    seconds = sum(map(len, waves)) / RATE
+    print(f"every encoder, one thread, {len(waves)} utterances, {seconds:.0f} s of speech")
+    configs = {path.stem: path for path in sorted((ROOT / "conf/asv").glob("*.yaml"))}
+    configs["kaldi_xvector"] = random_xvector(work)
+    for name, path in configs.items():
+        if "encoder" not in yaml.safe_load(path.read_text()):
+            continue  # a training, not an encoder
+        try:
+            encoder = load_encoder(path) if has_weights(path) else make_encoder(path)
+        except InputError as error:
+            print(f"  {name:22} not there: {error}")
+            continue
+        encoder.embed(waves[0])
+        start = time.process_time()
+        for wave in waves:
+            encoder.embed(wave)
+        print(f"  {name:22} {seconds / (time.process_time() - start):7.1f} x real time")
+
+
+def random_xvector(work: Path) -> Path:
+    """A Kaldi network of the challenge's size: five layers of 512, 1500 pooled, 512 dimensions."""
+    sys.path.insert(0, str(ROOT / "tests/asv"))
+    from kaldi_files import XVectorNet
+
+    XVectorNet(features=30, width=512, pooled=1500, dimension=512).write(work / "final.raw")
+    (work / "extract.config").write_text("output-node name=output input=tdnn6.affine\n")
+    (work / "min_chunk_size").write_text("25\n")
+    (work / "max_chunk_size").write_text("10000\n")
+    (work / "conf.yaml").write_text("encoder: kaldi_xvector\ndirectory: .\n")
+    return work / "conf.yaml"
 
 
 def in_turns(first, second, waves: list[np.ndarray]) -> list[float]:

@@ -8,14 +8,16 @@ Makes <out-dir>/<name of data-dir>/predictions for local/score_uar.py. Where the
 judged by the classifier in <models-dir>/fold_<fold>, otherwise all by the one in <models-dir>.
 """
 
-from vpeval.asr.decoding import INTERFACE, predict_emotions
+from vpeval.asr.decoding import predict_emotions
 from vpeval.core import script
 
 
 def main() -> None:
     """Bring the predictions of all data directories up to date."""
     parser = script.batch_parser(__doc__)
-    parser.add_argument("--interface", default=INTERFACE, help="class in custom_interface.py, if there is one")
+    parser.add_argument(
+        "--interface", default="", metavar="CLASS", help="run this class of the models' own custom_interface.py"
+    )
     args = parser.parse_args()
     for target in predict_emotions(args.conf, args.out, args.data, args.cmd, args.nj, args.interface):
         print(f"{target.out}: {len(target.data.utts)} utterances")

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from vpeval.asr.lm import read_arpa
-from vpeval.asr.recognizers import NBestRecognizer, load_recognizer
+from vpeval.asr.recognizers import ManyLmRecognizer, NBestRecognizer, load_recognizer
 from vpeval.audio.io import read_audio
 from vpeval.core import script
 from vpeval.core.files import write_text
@@ -26,6 +26,9 @@ def main() -> None:
         wave = read_audio(part.wav)
         if lm and isinstance(recognizer, NBestRecognizer):
             write_text(part.file, "".join(f"{one}\n" for one in recognizer.nbest(wave)))
+        elif isinstance(recognizer, ManyLmRecognizer):
+            texts = recognizer.transcribe_all(wave).values()
+            write_text(part.file, "".join(f"{' '.join(words.split())}\n" for words in texts))
         else:
             write_text(part.file, " ".join(recognizer.transcribe(wave).split()) + "\n")
         batch.report(done, len(parts))

@@ -19,8 +19,7 @@ from vpeval.jobs.stamps import STAMP, is_current, write_stamp
 DECODE = """\
 # Beam search over the letters of the network in this directory.
 recognizer: speechbrain
-source: .
-network: false
+directory: .
 blank: 0
 beam: 32
 nbest: 50

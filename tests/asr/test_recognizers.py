@@ -20,11 +20,16 @@ def changed(tmp_path, name, old, new):
 
 
 def test_an_unknown_recogniser_names_the_known_ones(tmp_path):
-    with pytest.raises(InputError, match="must be one of whisper, speechbrain, vosk, pocketsphinx, not 'siri'"):
+    with pytest.raises(
+        InputError, match="must be one of whisper, speechbrain, vosk, pocketsphinx, kaldi_chain, not 'siri'"
+    ):
         load_recognizer(changed(tmp_path, "pocketsphinx.yaml", "recognizer: pocketsphinx", "recognizer: siri"))
 
 
-@pytest.mark.parametrize(("name", "package"), [("vosk_small.yaml", "vosk"), ("pocketsphinx.yaml", "pocketsphinx")])
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [("vosk_small.yaml", "vosk"), ("pocketsphinx.yaml", "pocketsphinx"), ("kaldi_chain.yaml", "vosk")],
+)
 def test_a_missing_package_is_named_with_the_remedy(monkeypatch, name, package):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(InputError, match=f"needs the package '{package}'; install it with 'pip install -r"):

@@ -147,11 +147,11 @@ def test_what_speechbrain_itself_reads_is_what_the_beam_search_reads(work, recog
     assert set(ours.transcribe(wave)) <= set("ABDGOY ")
 
 
-def test_a_source_that_is_no_directory_is_one_message(work, tmp_path, recognizer):
+def test_a_directory_without_a_recogniser_is_one_message(work, tmp_path, recognizer):
     (tmp_path / "conf.yaml").write_text((recognizer / "decode.yaml").read_text())
     code, output = run("steps/decode.py", tmp_path / "conf.yaml", tmp_path / "out", work / "data")
     assert code == 1
-    assert "is no directory with a hyperparams.yaml" in output
+    assert "has no hyperparams.yaml; put the files of a SpeechBrain EncoderASR there" in output
     assert "Traceback" not in output
 
 

@@ -61,8 +61,8 @@ def test_the_same_back_end_is_the_same_bytes(tmp_path):
 
 
 def test_a_back_end_of_another_version_is_refused(tmp_path):
-    np.savez(tmp_path / "backend.npz", version=2)
-    with pytest.raises(InputError, match=r"backend.npz: is a back end of version 2, this program reads 1"):
+    np.savez(tmp_path / "backend.npz", version=1)
+    with pytest.raises(InputError, match=r"backend.npz: is a back end of version 1, this program reads 2"):
         backend.load(tmp_path / "backend.npz")
 
 

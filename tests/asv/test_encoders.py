@@ -99,6 +99,14 @@ def test_a_trained_speechbrain_directory_is_again_one(directory, tmp_path):
         "x: !include:/etc/passwd",
         "x: !new:speechbrain.utils.checkpoints.Checkpointer\n  checkpoints_dir: here",
         "x: {y: [!name:os.system {}]}",
+        "x: !new:speechbrain.nnet.losses.torch.utils.collect_env.subprocess.Popen [[touch, pwned]]",
+        "x: !new:speechbrain.lobes.features.torch.os.system [touch pwned]",
+        "x: !name:speechbrain.lobes.features.Fbank.__init__.__globals__ {}",
+        "x: !new:torch.nn.Module.load_state_dict {}",
+        "x: !new:speechbrain.lobes.features.Fbank.forward {}",
+        "x: !module:os",
+        "x: !new:speechbrain.lobes.features.Fbank; {}",
+        "x: !applyref:os.system [true]",
     ],
 )
 def test_a_directory_that_would_run_other_code_is_refused(directory, line):

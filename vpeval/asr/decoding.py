@@ -7,31 +7,38 @@ from functools import partial
 from pathlib import Path
 
 from vpeval.asr.nbest import Hypothesis, read_hypothesis, write_nbest
+from vpeval.asr.recognizers import own_language_models
+from vpeval.asv.attackers import encoder_files
 from vpeval.core.tables import write_table
 from vpeval.jobs import batch
 
 _ROOT = Path(__file__).resolve().parents[2]
 _DECODE, _EMOTIONS = "steps/jobs/decode.py", "steps/jobs/predict_emotions.py"
-INTERFACE = "CustomEncoderWav2vec2Classifier"
-"""The class that SpeechBrain's emotion classifiers have in their custom_interface.py."""
 
 
 def decode(
     conf: Path, out: Path, data: Sequence[Path], cmd: str, nj: int, lm: Path | None = None
 ) -> list[batch.Target]:
-    """Bring the hypotheses of all data directories up to date; with `lm`, n-best lists with acoustic scores as well."""
-    beside = [conf.parent] if (conf.parent / "hyperparams.yaml").is_file() else []
-    inputs = [conf, *beside, *([lm] if lm else []), _ROOT / "conf/models.yaml"]
+    """Bring the hypotheses of all data directories up to date; with `lm`, n-best lists with acoustic scores as well.
+
+    A recogniser that comes with a small and a large language model gives ``text_small`` and ``text_large``; ``text`` is
+    then a copy of the latter.
+    """
+    inputs = [*encoder_files(conf), *([lm] if lm else []), _ROOT / "conf/models.yaml"]
+    lms = own_language_models(conf)
     targets = [batch.target(path, out / path.name, inputs, [_DECODE, __name__]) for path in data]
     worker = (str(_ROOT / _DECODE), str(conf), str(lm or ""))
-    task = batch.Task("decode", worker, ".txt", partial(_collect_texts, nbest=lm is not None))
+    task = batch.Task("decode", worker, ".txt", partial(_collect_texts, nbest=lm is not None, lms=lms))
     return batch.run(task, targets, cmd, nj, out / "log")
 
 
 def predict_emotions(
-    models: Path, out: Path, data: Sequence[Path], cmd: str, nj: int, interface: str = INTERFACE
+    models: Path, out: Path, data: Sequence[Path], cmd: str, nj: int, interface: str = ""
 ) -> list[batch.Target]:
-    """Bring the predictions of all data directories up to date."""
+    """Bring the predictions of all data directories up to date.
+
+    `interface` names a class of the models' own custom_interface.py, which is then run.
+    """
     targets = [
         batch.target(path, out / path.name, [models], [_EMOTIONS, __name__], interface=interface) for path in data
     ]
@@ -39,15 +46,20 @@ def predict_emotions(
     return batch.run(task, targets, cmd, nj, out / "log")
 
 
-def _collect_texts(target: batch.Target, parts: Path, nbest: bool) -> None:
+def _collect_texts(target: batch.Target, parts: Path, nbest: bool, lms: tuple[str, ...]) -> None:
     """Collect the hypotheses of all utterances."""
     lines = {utt: (parts / f"{utt}.txt").read_text(encoding="utf-8").splitlines() for utt in target.data.utts}
-    if not nbest:
+    if lms:
+        for number, lm in enumerate(lms):
+            words = {utt: rows[number] for utt, rows in lines.items()}
+            for name in (f"text_{lm}", "text"):
+                write_table(target.new / name, words)
+    elif nbest:
+        hypotheses: dict[str, list[Hypothesis]] = {utt: list(map(read_hypothesis, rows)) for utt, rows in lines.items()}
+        write_nbest(target.new / "nbest", hypotheses)
+        write_table(target.new / "text", {utt: rows[0].words for utt, rows in hypotheses.items()})
+    else:
         write_table(target.new / "text", {utt: " ".join(line) for utt, line in lines.items()})
-        return
-    hypotheses: dict[str, list[Hypothesis]] = {utt: list(map(read_hypothesis, rows)) for utt, rows in lines.items()}
-    write_nbest(target.new / "nbest", hypotheses)
-    write_table(target.new / "text", {utt: rows[0].words for utt, rows in hypotheses.items()})
 
 
 def _collect_predictions(target: batch.Target, parts: Path) -> None:

@@ -1,7 +1,8 @@
 """Speech recognisers behind one interface: a wave in, words out.
 
 A new recogniser is a class with `transcribe` in a module of this folder and a line in `_RECOGNIZERS`, plus a yaml in
-conf/asr/. One that can be asked for several hypotheses has `nbest`, too, and takes a language model.
+conf/asr/. One that can be asked for several hypotheses has `nbest`, too, and takes a language model; one that comes
+with several language models has `transcribe_all`.
 """
 
 from __future__ import annotations
@@ -33,14 +34,32 @@ class NBestRecognizer(Recognizer, Protocol):
         """The best hypotheses with their acoustic scores, best first."""
 
 
+@runtime_checkable
+class ManyLmRecognizer(Recognizer, Protocol):
+    """A recogniser that has language models of its own and decodes with each."""
+
+    def transcribe_all(self, wave: np.ndarray) -> dict[str, str]:
+        """The words by language model."""
+
+
 # The modules are imported on demand: each drags in a library of its own, and some of those are optional.
 _RECOGNIZERS = {
     "whisper": ("vpeval.asr.whisper", "Whisper"),
     "speechbrain": ("vpeval.asr.speechbrain", "SpeechBrainCTC"),
     "vosk": ("vpeval.asr.vosk", "Vosk"),
     "pocketsphinx": ("vpeval.asr.pocketsphinx", "PocketSphinx"),
+    "kaldi_chain": ("vpeval.asr.kaldi_chain", "KaldiChain"),
 }
 _WITH_LM = ("speechbrain", "pocketsphinx")
+
+
+def own_language_models(config: Path) -> tuple[str, ...]:
+    """The language models that a recogniser comes with and decodes with one by one: none, small, or small and large."""
+    if choose(config, "recognizer", _RECOGNIZERS) != _RECOGNIZERS["kaldi_chain"]:
+        return ()
+    from vpeval.asr.kaldi_chain import language_models
+
+    return language_models(config)
 
 
 def load_recognizer(config: Path, lm: NGram | None = None) -> Recognizer:

@@ -1,8 +1,11 @@
-"""What recognition needs of SpeechBrain, and the recogniser that any of its CTC directories is."""
+"""What recognition needs of SpeechBrain, and the recogniser that any of its CTC directories is.
+
+A directory is read as data (`vpeval.asv.hyperparams`): from its own files, without network, and without running code
+that came with it.
+"""
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +20,12 @@ from speechbrain.dataio.encoder import CTCTextEncoder
 from speechbrain.inference.ASR import EncoderASR
 from speechbrain.nnet.losses import ctc_loss
 from speechbrain.utils.epoch_loop import EpochCounter
-from speechbrain.utils.fetching import FetchConfig, LocalStrategy
 
 from vpeval.asr.ctc import BeamSearch
 from vpeval.asr.lm import NGram
 from vpeval.asr.nbest import Hypothesis
+from vpeval.asv.hyperparams import HYPERPARAMS, read_hyperparams
+from vpeval.asv.pretrained import load_pretrained
 from vpeval.core import compute
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
@@ -41,17 +45,13 @@ _SHORTEST = 1600
 
 
 class SpeechBrainCTC:
-    """An EncoderASR directory: hyperparams.yaml and the files it names.
-
-    hyperparams.yaml can run any code: use directories that you made or trust.
-    """
+    """An EncoderASR directory: hyperparams.yaml and the files that its pretrainer lists."""
 
     def __init__(self, config: Path, lm: NGram | None = None) -> None:
         settings = read_config(
             config,
             recognizer=str,
-            source=str,
-            network=bool,
+            directory=str,
             blank=int,
             beam=int,
             nbest=int,
@@ -60,7 +60,7 @@ class SpeechBrainCTC:
             wip=float,
         )
         compute.set_up()
-        self.encoder = _load(config, settings["source"], settings["network"])
+        self.encoder = _load(config.parent / settings["directory"])
         self.nbest_size = settings["nbest"]
         self.search = BeamSearch(
             _labels(self.encoder.tokenizer),
@@ -89,22 +89,14 @@ class SpeechBrainCTC:
         return logprobs
 
 
-def _load(config: Path, source: str, network: bool) -> EncoderASR:
-    directory = config.parent / source
-    if not network and not (directory / "hyperparams.yaml").is_file():
-        raise InputError(
-            f"source {directory} is no directory with a hyperparams.yaml; put the files of an EncoderASR there "
-            "(or set 'network: true' to fetch a hub id)",
-            config,
-        )
-    with tempfile.TemporaryDirectory() as copies:
-        return EncoderASR.from_hparams(
-            source=source if network else str(directory),
-            savedir=copies,
-            local_strategy=LocalStrategy.COPY,
-            fetch_config=FetchConfig(allow_network=network),
-            run_opts={"device": str(compute.device())},
-        )
+def _load(directory: Path) -> EncoderASR:
+    made = read_hyperparams(directory, "a SpeechBrain EncoderASR")
+    for name, kind in (("encoder", torch.nn.Module), ("tokenizer", object), ("decoding_function", object)):
+        if not isinstance(made.get(name), kind) or made.get(name) is None:
+            raise InputError(f"names no {name}; is it a CTC recogniser (EncoderASR)?", directory / HYPERPARAMS)
+    load_pretrained(made, directory)
+    modules = {"encoder": made["encoder"]}
+    return EncoderASR(modules=modules, hparams=made, run_opts={"device": str(compute.device())})
 
 
 def _labels(tokenizer: CTCTextEncoder) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import yaml
 
@@ -33,11 +33,18 @@ class Attacker:
     trained_on: str
     similarity: Literal["cosine", "euclidean"] = "cosine"
     """How its vectors are compared where no back end does it: cosine, or euclidean for histograms."""
+    backend: str = ""
+    """The back end that comes with the encoder, for `vpeval.asv.backend.load`; none: cosines, or one is trained."""
 
     @property
     def conditions(self) -> tuple[str, ...]:
         """The conditions that make sense: who trained on anonymised speech compares anonymised speech."""
         return ("oo", "oa", "aa") if self.trained_on == ORIGINAL else ("aa",)
+
+    @property
+    def scores_are_llrs(self) -> bool:
+        """Whether its scores are log-likelihood ratios: only then does the (actual) Cllr mean anything."""
+        return self.mode == "backend" or bool(self.backend)
 
     def training_system(self, system: str) -> str:
         """The system whose speech it is trained on when `system` is under test."""
@@ -50,7 +57,7 @@ class Attacker:
     @property
     def scoring(self) -> str:
         """What its scores are: cosines, or log-likelihood ratios of PLDA."""
-        return "plda" if self.mode == "backend" else "cosine"
+        return "plda" if self.scores_are_llrs else "cosine"
 
     def embeddings(self, system: str) -> str:
         """Which embeddings it scores: a back end leaves those of its encoder as they are."""
@@ -83,6 +90,15 @@ def encoder_files(config: Path) -> list[Path]:
     return [config, *(path for name in names if name and (path := config.parent / str(name)).exists())]
 
 
+def _own_backend(path: Path, config: dict[str, Any]) -> str:
+    """The directory of a Kaldi model that has a PLDA back end in or below it."""
+    if config["encoder"] != "kaldi_xvector":
+        return ""
+    directory = path.parent / str(config.get("directory"))
+    found = [plda for pattern in ("plda", "*/plda", "*/*/plda") for plda in directory.glob(pattern)]
+    return str(directory) if found else ""
+
+
 def read_attacker(path: Path) -> Attacker:
     """The attacker that a yaml describes."""
     if not path.is_file():
@@ -96,7 +112,8 @@ def read_attacker(path: Path) -> Attacker:
         similarity = config.get("similarity", "cosine")
         if similarity not in ("cosine", "euclidean"):
             raise InputError(f"'similarity' must be cosine or euclidean, not '{similarity}'", path)
-        return Attacker(path.stem, PRETRAINED, path.stem, "", ORIGINAL, similarity)
+        own = _own_backend(path, config)
+        return Attacker(path.stem, PRETRAINED, path.stem, "", ORIGINAL, similarity, own)
     settings = read_config(path, mode=str, start=str, profile=str, trained_on=str)
     if settings["mode"] not in MODES:
         raise InputError(f"'mode' must be one of {', '.join(MODES)}, not '{settings['mode']}'", path)

@@ -2,42 +2,52 @@
 
 Unlike Kaldi, which averages the raw enrolment vectors of a speaker and processes the mean, every enrolment vector is
 processed and the results are averaged: that mean is what the number of enrolment utterances in the LLR refers to.
+
+A model of few speakers is far too sure of itself. So a back end has a calibration, which is part of it: a straight line
+from its LLRs to those that training speakers it had not seen bear out (`vpeval.asv.calibrated`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
+from pathlib import Path
 
 import numpy as np
 from scipy.linalg import eigh
 
 from vpeval.asv import plda
+from vpeval.asv.calibration import Calibration
 from vpeval.asv.plda import Floats, Indices, Plda, Prior, Stats
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 from vpeval.embeddings.directory import Embeddings, Vectors
 
-VERSION = 1
+VERSION = 2
 _RIDGE = 1e-3  # of the mean variance, so that LDA stands fewer vectors than dimensions
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to estimate a back end; `lda` 0 keeps all dimensions."""
+    """How to estimate a back end; `lda` 0 keeps all dimensions.
+
+    `calibration` is the number of enrolment utterances of the held-out speakers that it is calibrated with; 0: not.
+    """
 
     lda: int = 200
     iterations: int = 20
     prior: Prior = field(default_factory=Prior)
+    calibration: int = 0
 
 
 @dataclass(frozen=True)
 class Backend:
-    """What is done to every vector, and the model of the results."""
+    """What is done to every vector, the model of the results, and the calibration of its LLRs."""
 
     mean: Floats
     projection: Floats
     plda: Plda
+    calibration: Calibration = field(default_factory=lambda: Calibration(1.0, 0.0))
 
     def process(self, vectors: Vectors | Floats) -> Floats:
         """Centre, project, and normalise to length √dimension."""
@@ -45,9 +55,29 @@ class Backend:
 
     def scores(self, enroll: Embeddings, trial: Embeddings) -> Floats:
         """LLRs, speakers of `enroll` × utterances of `trial`."""
+        enrolled, tried = self.factors(enroll, trial)
+        return enrolled @ tried.T
+
+    def factors(self, enroll: Embeddings, trial: Embeddings) -> tuple[Floats, Floats]:
+        """A row per speaker of `enroll` and per utterance of `trial`, whose scalar products are the LLRs."""
         self.check(enroll, trial)
         stats = plda.gather(self.process(enroll.vectors), enroll.owners)
-        return self.plda.llr(stats.means, stats.counts, self.process(trial.vectors))
+        return self.known(stats.means, stats.counts), self.plda.tried(self.process(trial.vectors))
+
+    def known(self, means: Floats, counts: Indices) -> Floats:
+        """Speakers, by processed means over `counts` utterances, as rows whose products with tried ones are LLRs."""
+        rows = self.calibration.slope * self.plda.enrolled(means, counts)
+        rows[:, -1] += self.calibration.offset  # what meets the ones of `Plda.tried`
+        return rows
+
+    def enrolled(self, enroll: Embeddings, who: Indices, n_utts: int | None, seed: int, label: str) -> Floats:
+        """Processed means over up to `n_utts` drawn utterances (None: over all) of the speakers of `who`."""
+        processed = replace(enroll, vectors=self.process(enroll.vectors).astype(np.float32))
+        return processed.means(who, n_utts, seed, label).astype(np.float64)
+
+    def tested(self, vectors: Vectors | Floats) -> Floats:
+        """Processed test vectors."""
+        return self.process(vectors)
 
     def check(self, *parts: Embeddings) -> None:
         """Raise an InputError unless the vectors are of the dimension that the back end was estimated on."""
@@ -94,11 +124,19 @@ def save(path: str | PathLike[str], backend: Backend) -> None:
             plda_mean=backend.plda.mean,
             between=backend.plda.between,
             within=backend.plda.within,
+            calibration=[backend.calibration.slope, backend.calibration.offset],
         )
 
 
 def load(path: str | PathLike[str]) -> Backend:
-    """Read a back end; one of another version or form is an InputError."""
+    """Read a back end: one of ours, or a directory of Kaldi's with mean.vec, transform.mat and plda.
+
+    One of another version or form is an InputError.
+    """
+    if Path(path).is_dir():
+        from vpeval.asv.kaldi.backend import read_backend  # which derives from Backend
+
+        return read_backend(Path(path))
     try:
         with np.load(path, allow_pickle=False) as stored:
             version = int(stored["version"])
@@ -107,7 +145,8 @@ def load(path: str | PathLike[str]) -> Backend:
                     f"is a back end of version {version}, this program reads {VERSION}; estimate it again", path
                 )
             model = Plda(stored["plda_mean"], stored["between"], stored["within"])
-            return Backend(stored["mean"], stored["projection"], model)
+            slope, offset = (float(number) for number in stored["calibration"])
+            return Backend(stored["mean"], stored["projection"], model, Calibration(slope, offset))
     except FileNotFoundError:
         raise InputError("no such back end; run the stage that trains attackers", path) from None
     except (OSError, ValueError, KeyError, EOFError) as error:

@@ -7,7 +7,7 @@ also as a mean over several, as in Kaldi.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -58,14 +58,12 @@ class LogLikelihoodRatio:
     def enroll(self, speakers: Embeddings, who: Indices, n_utts: int | None = None, seed: int = 0) -> Vectors:
         """What the back end knows of the speakers."""
         self.backend.check(speakers)
-        processed = replace(speakers, vectors=self.backend.process(speakers.vectors).astype(np.float32))
         counts = speakers.counts[who] if n_utts is None else np.minimum(speakers.counts[who], n_utts)
-        means = processed.means(who, n_utts, seed, _LABEL).astype(np.float64)
-        return self.backend.plda.enrolled(means, counts)
+        return self.backend.known(self.backend.enrolled(speakers, who, n_utts, seed, _LABEL), counts)
 
     def test(self, vectors: Vectors) -> Vectors:
         """Processed, and ready for the product."""
-        rows = self.backend.plda.tried(self.backend.process(vectors.reshape(-1, vectors.shape[-1])))
+        rows = self.backend.plda.tried(self.backend.tested(vectors.reshape(-1, vectors.shape[-1])))
         return rows.reshape(*vectors.shape[:-1], -1)
 
 

@@ -16,7 +16,10 @@ import torch
 import yaml
 
 from vpeval.asv.directory import read_modules
+from vpeval.asv.kaldi.encoder import KaldiXVector
+from vpeval.asv.onnx import OnnxEncoder
 from vpeval.asv.speechbrain import ECAPA_TDNN, Fbank, InputNormalization, Xvector
+from vpeval.asv.waves import long_enough
 from vpeval.asv.weights import load_weights, save_weights
 from vpeval.audio.f0_histogram import LAGS, f0_histogram
 from vpeval.audio.pyin import track_pyin
@@ -24,8 +27,6 @@ from vpeval.core import compute, models
 from vpeval.core.config import choose, read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-
-_SHORTEST = 4000  # a quarter of a second: below that the statistics pooling has next to nothing to pool
 
 
 class Encoder(Protocol):
@@ -47,9 +48,7 @@ class NeuralEncoder:
     @torch.inference_mode()
     def embed(self, wave: np.ndarray) -> np.ndarray:
         """One utterance at a time: padding to a common length would change the vector."""
-        if len(wave) < _SHORTEST:
-            wave = np.pad(wave, (0, _SHORTEST - len(wave)), mode="wrap")
-        vector: np.ndarray = self.forward(torch.from_numpy(wave).unsqueeze(0)).reshape(-1).cpu().numpy()
+        vector: np.ndarray = self.forward(torch.from_numpy(long_enough(wave)).unsqueeze(0)).reshape(-1).cpu().numpy()
         return vector
 
     def forward(self, waves: torch.Tensor) -> torch.Tensor:
@@ -147,6 +146,8 @@ _ENCODERS: dict[str, Callable[[Path], Encoder]] = {
     "ecapa": Ecapa,
     "xvector": XVector,
     "speechbrain": SpeechBrainDirectory,
+    "kaldi_xvector": KaldiXVector,
+    "onnx": OnnxEncoder,
     "f0_histogram": F0Histogram,
 }
 

@@ -50,7 +50,7 @@ class Plda:
         In the basis where W is the unit matrix and B is diagonal, every dimension is a Gaussian of its own, and
         -½ Σ (t - a)²/v + ½ Σ t²/total, multiplied out, is linear in t, t² and 1.
         """
-        between, basis = self._axes()
+        between, basis = self.axes()
         speakers = (means - self.mean) @ basis
         shrink = between / (between + 1 / np.asarray(counts, np.float64)[:, None])
         variance = 1 + between - shrink * between
@@ -61,10 +61,11 @@ class Plda:
 
     def tried(self, trial: Floats) -> Floats:
         """Trial vectors as rows; see `enrolled`."""
-        utts = (trial - self.mean) @ self._axes()[1]
+        utts = (trial - self.mean) @ self.axes()[1]
         return np.hstack((utts, utts**2, np.ones((len(utts), 1))))
 
-    def _axes(self) -> tuple[Floats, Floats]:
+    def axes(self) -> tuple[Floats, Floats]:
+        """Variances between speakers, and the basis (as columns) in which W is the unit matrix and B is diagonal."""
         between, basis = eigh(self.between, self.within)
         return np.maximum(between, 0.0), basis
 

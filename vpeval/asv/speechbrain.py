@@ -30,7 +30,7 @@ def _import_torchaudio() -> None:
 
 _import_torchaudio()
 
-from hyperpyyaml import load_hyperpyyaml  # type: ignore[import-untyped]  # noqa: E402
+from hyperpyyaml import resolve_references  # type: ignore[import-untyped]  # noqa: E402
 from speechbrain.augment.time_domain import DropChunk, DropFreq, SpeedPerturb  # noqa: E402
 from speechbrain.core import Brain, Stage  # noqa: E402
 from speechbrain.lobes.features import Fbank  # noqa: E402
@@ -39,7 +39,7 @@ from speechbrain.lobes.models.Xvector import Xvector  # noqa: E402
 from speechbrain.nnet.losses import AdditiveAngularMargin, LogSoftmaxWrapper  # noqa: E402
 from speechbrain.nnet.schedulers import CyclicLRScheduler  # noqa: E402
 from speechbrain.processing.features import InputNormalization  # noqa: E402
-from speechbrain.utils.checkpoints import Checkpointer  # noqa: E402
+from speechbrain.utils.checkpoints import Checkpointer, hook_on_loading_state_dict_checkpoint  # noqa: E402
 from speechbrain.utils.distributed import ddp_broadcast, ddp_init_group, if_main_process  # noqa: E402
 from speechbrain.utils.epoch_loop import EpochCounter  # noqa: E402
 from speechbrain.utils.importutils import LazyModule  # noqa: E402
@@ -66,6 +66,7 @@ __all__ = [
     "Xvector",
     "ddp_broadcast",
     "ddp_init_group",
+    "hook_on_loading_state_dict_checkpoint",
     "if_main_process",
-    "load_hyperpyyaml",
+    "resolve_references",
 ]

@@ -95,18 +95,22 @@ def _train_network(training: Training, machine: Machine) -> None:
 def _train_backend(training: Training, vectors: Sequence[Path]) -> None:
     """Estimate LDA and PLDA on embeddings."""
     inputs = [*encoder_files(training.encoder), training.profile, *vectors]
-    made_from = fingerprint(inputs, {"seed": training.seed, "mode": training.mode}, ["vpeval.asv.backend", __name__])
+    made_from = fingerprint(inputs, {"seed": training.seed, "mode": training.mode}, ["vpeval.asv.calibrated", __name__])
     if is_current(training.out / STAMP, made_from, [training.out]):
         log.info("%s is up to date, skipped", training.out)
         return
     from vpeval.asv import backend
+    from vpeval.asv.calibrated import estimate
     from vpeval.asv.plda import Prior
     from vpeval.embeddings.directory import pool, read_embeddings
 
-    profile = read_config(training.profile, lda=int, iterations=int, prior_speakers=float, prior_utts=float)
+    profile = read_config(
+        training.profile, lda=int, iterations=int, prior_speakers=float, prior_utts=float, calibration=int
+    )
     prior = Prior(profile["prior_speakers"], profile["prior_utts"])
     train = pool([read_embeddings(directory) for directory in vectors])
-    estimated = backend.estimate(train, backend.Settings(profile["lda"], profile["iterations"], prior))
+    settings = backend.Settings(profile["lda"], profile["iterations"], prior, profile["calibration"])
+    estimated = estimate(train, settings, training.seed)
     if profile["lda"] > estimated.dimension:
         log.warning(
             f"{training.out}: LDA to {estimated.dimension} instead of {profile['lda']} dimensions: there are "

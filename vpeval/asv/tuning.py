@@ -68,9 +68,15 @@ def make_folds(speakers: Embeddings, held_out: int, enroll_utts: int, repeats: i
 
 def measure(folds: Iterable[Fold], settings: Settings | None) -> Quality:
     """Quality of back ends with these settings; of cosines for None."""
-    found = [_scores(fold, settings) for fold in folds]
-    scores: PooledScores = pool(*(np.concatenate(part) for part in zip(*found, strict=True)))
+    scores: PooledScores = pool(*held_out_scores(folds, settings))
     return Quality(eer_rocch(scores).value, min_cllr(scores))
+
+
+def held_out_scores(folds: Iterable[Fold], settings: Settings | None) -> tuple[Floats, Floats]:
+    """Scores of held-out speakers with themselves and with others, all folds pooled; LLRs without calibration."""
+    found = [_scores(fold, settings) for fold in folds]
+    same, other = (np.concatenate(part) for part in zip(*found, strict=True))
+    return same, other
 
 
 def _scores(fold: Fold, settings: Settings | None) -> Sequence[Floats]:

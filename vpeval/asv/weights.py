@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -13,16 +14,28 @@ from vpeval.core.files import atomic_path
 
 def load_weights(network: torch.nn.Module, path: Path) -> None:
     """Fill a network; anything but tensors that fit it is an InputError, and no code in the file is ever run."""
+    state = load_state(path)
+    try:
+        network.load_state_dict(state)
+    except (RuntimeError, AttributeError, TypeError, KeyError) as error:
+        reason = str(error).strip().splitlines()[-1].strip() if str(error) else type(error).__name__
+        raise InputError(f"does not fit the network of its configuration ({reason})", path) from None
+
+
+def load_state(path: Path) -> dict[str, Any]:
+    """The tensors of a file by name; anything else in it is an InputError."""
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-        network.load_state_dict(state)
     except FileNotFoundError:
         raise InputError("no such file of weights; put it there, or train the encoder", path) from None
     except pickle.UnpicklingError:
         raise InputError("holds more than weights and was not loaded; use a file of tensors only", path) from None
-    except (RuntimeError, EOFError, AttributeError, TypeError, KeyError) as error:
+    except (RuntimeError, EOFError, AttributeError, TypeError, KeyError, ValueError) as error:
         reason = str(error).strip().splitlines()[-1].strip() if str(error) else type(error).__name__
-        raise InputError(f"does not fit the network of its configuration ({reason})", path) from None
+        raise InputError(f"is no file of weights ({reason})", path) from None
+    if not isinstance(state, dict):
+        raise InputError(f"holds a {type(state).__name__} instead of weights by name", path)
+    return state
 
 
 def save_weights(network: torch.nn.Module, path: Path) -> None:

@@ -12,7 +12,7 @@ The scores are sorted once: a resample is new counts on the pooled scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -150,14 +150,25 @@ def _p_value(differences: Floats) -> float:
 
 def _resample(trials: ScoredTrials, resamples: int, seed: int) -> tuple[Floats, int]:
     """The metrics of every resample (resamples × metrics), and the number of draws that had to be repeated."""
+    samples = np.empty((resamples, len(_METRICS)))
+    redrawn = 0
+    for number, (pooled, repeated) in enumerate(resampled(trials, resamples, seed)):
+        samples[number] = _values(pooled)
+        redrawn += repeated
+    return samples, redrawn
+
+
+def resampled(trials: ScoredTrials, resamples: int, seed: int) -> Iterator[tuple[PooledScores, int]]:
+    """The scores of every resample, and how many draws had to be repeated for it.
+
+    The same seed draws the same speakers, whatever the scores are.
+    """
     pooled = trials.pooled()
     position = np.searchsorted(pooled.score, trials.score)
     target, nontarget = np.flatnonzero(trials.is_target), np.flatnonzero(~trials.is_target)
     rng = generator(seed, "verification")
-    samples = np.empty((resamples, len(_METRICS)))
-    done = attempts = 0
+    done = repeated = 0
     while done < resamples:
-        attempts += 1
         drawn = multiplicities(trials.n_speakers, 1, rng)[0]
         target_weight = drawn[trials.enroll[target]]
         nontarget_weight = drawn[trials.enroll[nontarget]] * drawn[trials.speaker[nontarget]]
@@ -166,6 +177,8 @@ def _resample(trials: ScoredTrials, resamples: int, seed: int) -> tuple[Floats, 
                 np.bincount(position[rows], weight, len(pooled.score)).astype(np.int64)
                 for rows, weight in ((target, target_weight), (nontarget, nontarget_weight))
             )
-            samples[done] = _values(pooled.reweighted(*counts))
+            yield pooled.reweighted(*counts), repeated
             done += 1
-    return samples, attempts - resamples
+            repeated = 0
+        else:
+            repeated += 1

@@ -68,6 +68,8 @@ class Attack:
     @property
     def backend(self) -> Path | None:
         """Its back end, where it has one."""
+        if self.attacker.backend:
+            return Path(self.attacker.backend)
         if self.attacker.mode != "backend":
             return None
         return self.exp / "asv" / self.attacker.instance(self.tested) / "backend.npz"

@@ -1,0 +1,1 @@
+"""Kaldi's chain models and language models, in the form that Vosk loads."""

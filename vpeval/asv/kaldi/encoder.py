@@ -1,0 +1,87 @@
+"""x-vectors of Kaldi's networks (Snyder et al., ICASSP 2018), as the challenges of 2020 and 2022 extract them.
+
+A directory holds what ``extract_xvectors.sh`` uses: the network (``final.raw``), ``extract.config``, which moves the
+output to the embedding layer, ``min_chunk_size`` and ``max_chunk_size``; and the options ``mfcc.conf`` and
+``vad.conf``, beside the network or in ``conf/``. The challenge keeps these two in its recipe, and in conf/asv/kaldi
+they are kept for models that come without.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from vpeval.asv.kaldi.features import EnergyVad, Features, Mfcc, sliding_mean_normalisation, speech
+from vpeval.asv.kaldi.layout import ModelFiles, find_files
+from vpeval.asv.kaldi.network import Network, TooShort
+from vpeval.asv.kaldi.nnet3 import read_nnet3
+from vpeval.core import compute
+from vpeval.core.config import read_config
+from vpeval.core.errors import InputError
+
+log = logging.getLogger(__name__)
+
+
+class KaldiXVector:
+    """The x-vector extractor of a directory; `embed` gives the raw vector, before any centring or LDA."""
+
+    def __init__(self, config: Path) -> None:
+        settings = read_config(config, encoder=str, directory=str)
+        files = find_files(config.parent / settings["directory"])
+        self.mfcc, self.vad = Mfcc(files.mfcc), EnergyVad.read(files.vad)
+        self.smallest, self.largest = _chunk_sizes(files)
+        self.device = compute.device()
+        self.network = Network(read_nnet3(files.network).with_config(files.extract)).to(self.device).eval()
+        if self.network.dimension != self.mfcc.dimension:
+            raise InputError(
+                f"makes {self.mfcc.dimension} cepstra, but {files.network} takes {self.network.dimension} dimensions",
+                files.mfcc,
+            )
+
+    def embed(self, wave: np.ndarray) -> np.ndarray:
+        """Of all frames with speech."""
+        features = self.mfcc(wave)
+        if not len(features):
+            features = self.mfcc(np.pad(wave, (0, max(0, 800 - len(wave)))))
+        return self.embed_features(speech(sliding_mean_normalisation(features), self.vad(features)))
+
+    def embed_features(self, features: Features) -> np.ndarray:
+        """The mean of the vectors of all chunks, weighted by their lengths, as nnet3-xvector-compute has it."""
+        size = min(self.largest, len(features))
+        total = np.zeros(0)
+        for start in range(0, len(features), size):
+            chunk = features[start : start + size]
+            vector = self._compute(_pad(chunk, self.smallest)).astype(np.float64) * (len(chunk) / len(features))
+            total = total + vector if total.size else vector
+        return total.astype(np.float32)
+
+    def _compute(self, chunk: Features) -> np.ndarray:
+        try:
+            vector: np.ndarray = self.network(torch.from_numpy(chunk).to(self.device)).cpu().numpy()
+        except TooShort:
+            # Only where min_chunk_size is smaller than the context of the network, which Kaldi's scripts never make.
+            raise InputError(
+                f"its context is longer than {len(chunk)} frames; raise min_chunk_size", self.network.path
+            ) from None
+        return vector
+
+
+def _pad(chunk: Features, smallest: int) -> Features:
+    """Repeat the first and last frame until the chunk is long enough."""
+    lacking = max(0, smallest - len(chunk))
+    return np.pad(chunk, ((lacking // 2, lacking - lacking // 2), (0, 0)), mode="edge")
+
+
+def _chunk_sizes(files: ModelFiles) -> tuple[int, int]:
+    sizes = []
+    for path in (files.smallest, files.largest):
+        text = path.read_text(encoding="utf-8", errors="replace").strip()
+        if not text.isdecimal() or int(text) < 1:
+            raise InputError(f"expected a number of frames, found '{text[:30]}'", path)
+        sizes.append(int(text))
+    if sizes[0] > sizes[1]:
+        raise InputError(f"{sizes[0]} is more than the {sizes[1]} of {files.largest.name}", files.smallest)
+    return sizes[0], sizes[1]

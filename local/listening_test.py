@@ -18,11 +18,18 @@ import argparse
 import json
 import logging
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vpeval.core import script
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
+
+if TYPE_CHECKING:
+    from vpeval.listening.design import Plan
+    from vpeval.listening.material import Material
+    from vpeval.listening.store import Store
 
 
 def main() -> None:
@@ -241,7 +248,7 @@ def analyse(parser: script.Parser, words: list[str]) -> None:
         write_text(args.out / f"latex/{name}.tex", table)
     results = load_results(tables_of(runs, test.settings.systems))
     for plot in catalogue.CATALOGUE:
-        if plot.name.startswith("listening") and (figure := catalogue.draw_one(plot, results)):
+        if plot.name.startswith("listening") and (figure := plot.draw(results, "2020")):
             style.save(figure, args.out / "figures", plot.name)
     print(text, end="")
     print(
@@ -266,7 +273,7 @@ def demo(parser: script.Parser, words: list[str]) -> None:
     print("All of this is SIMULATED: it shows what the tool does and says nothing about the systems.")
 
 
-def _needed(args: argparse.Namespace, found: "Material", plan: "Plan") -> str:  # noqa: F821
+def _needed(args: argparse.Namespace, found: "Material", plan: "Plan") -> str:
     from vpeval.listening.power import MOST, Wish, needed_listeners
     from vpeval.listening.simulate import Habits
 
@@ -287,7 +294,7 @@ def _needed(args: argparse.Namespace, found: "Material", plan: "Plan") -> str:  
     return "\n".join(lines)
 
 
-def _listener(args: argparse.Namespace):
+def _listener(args: argparse.Namespace) -> "tuple[Store, int]":
     from vpeval.listening.folder import load_test
     from vpeval.listening.store import Store
 
@@ -320,7 +327,7 @@ def _read_key(path: Path) -> bytes:
     return key
 
 
-def _between(low: float, high: float):
+def _between(low: float, high: float) -> Callable[[str], float]:
     def number(text: str) -> float:
         try:
             value = float(text)

@@ -95,8 +95,3 @@ def _foreign(directory: Path, interface: str) -> Any:
             fetch_config=FetchConfig(allow_network=False),
             run_opts={"device": str(compute.device())},
         )
-
-
-def fold_directory(models: Path, fold: str) -> Path:
-    """Where the classifier of a fold is: fold_<n>/ as in the challenge, or the directory itself without folds."""
-    return models / f"fold_{fold}" if fold else models

@@ -1,7 +1,7 @@
 """SpeechBrain's hyperparams.yaml, read as data: it names classes, and only known ones are made.
 
 HyperPyYAML, its language, can make any Python object and call any function. Here a name stands for one entry of a list
-(docs/security.md): it is looked up in the module that defines it and nowhere else, no attribute is ever followed, and
+(docs/models.md): it is looked up in the module that defines it and nowhere else, no attribute is ever followed, and
 nothing is made before every tag of the file has been looked at.
 """
 

@@ -261,16 +261,12 @@ def test_the_figures_of_the_report_show_what_listeners_said(answered, tmp_path):
 
     write_runs(analyse(answered, tmp_path, Options(resamples=0)), tmp_path)
     results = load_results([tmp_path / f"{system}/listening/records.jsonl" for system in ALL])
-    drawn = {
-        plot.name: catalogue.draw_one(plot, results)
-        for plot in catalogue.CATALOGUE
-        if plot.name.startswith("listening")
-    }
+    drawn = {plot.name: plot.draw(results, "2020") for plot in catalogue.CATALOGUE if plot.name.startswith("listening")}
     assert [name for name, figure in drawn.items() if figure is None] == ["listening_machine"]
     words = [text.get_text() for text in drawn["listening_violins"].findobj(lambda a: hasattr(a, "get_text"))]
     assert "zorro" in words and not any("SIMULATED" in word for word in words)
     single = load_results([tmp_path / f"{system}/listening/records.jsonl" for system in ALL[:2]])
-    assert catalogue.draw_one(next(p for p in catalogue.CATALOGUE if p.name == "listening_tests"), single) is not None
+    assert next(p for p in catalogue.CATALOGUE if p.name == "listening_tests").draw(single, "2020") is not None
 
 
 def test_simulated_results_never_replace_those_of_people(answered, tmp_path):

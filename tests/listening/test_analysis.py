@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from vpeval.metrics.eer import eer_threshold
 from vpeval.metrics.normalised_rank import ranks_within
 from vpeval.metrics.scores import pool
 from vpeval.results.records import Record, read_records, write_records
+from vpeval.stages.results import _listened
 
 ALL = ("original", *SYSTEMS)
 SAME = {system: Quality(5.5, 5.5, 5.5, 5.5, 0.5) for system in ALL}
@@ -259,16 +261,12 @@ def test_the_figures_of_the_report_show_what_listeners_said(answered, tmp_path):
 
     write_runs(analyse(answered, tmp_path, Options(resamples=0)), tmp_path)
     results = load_results([tmp_path / f"{system}/listening/records.jsonl" for system in ALL])
-    drawn = {
-        plot.name: catalogue.draw_one(plot, results)
-        for plot in catalogue.CATALOGUE
-        if plot.name.startswith("listening")
-    }
+    drawn = {plot.name: plot.draw(results, "2020") for plot in catalogue.CATALOGUE if plot.name.startswith("listening")}
     assert [name for name, figure in drawn.items() if figure is None] == ["listening_machine"]
     words = [text.get_text() for text in drawn["listening_violins"].findobj(lambda a: hasattr(a, "get_text"))]
     assert "zorro" in words and not any("SIMULATED" in word for word in words)
     single = load_results([tmp_path / f"{system}/listening/records.jsonl" for system in ALL[:2]])
-    assert catalogue.draw_one(next(p for p in catalogue.CATALOGUE if p.name == "listening_tests"), single) is not None
+    assert next(p for p in catalogue.CATALOGUE if p.name == "listening_tests").draw(single, "2020") is not None
 
 
 def test_simulated_results_never_replace_those_of_people(answered, tmp_path):
@@ -286,6 +284,10 @@ def test_records_of_a_run_are_collected_like_all_others(answered, tmp_path):
     paths = write_runs(analyse(answered, tmp_path, Options(resamples=0)), tmp_path)
     assert [path.relative_to(tmp_path).as_posix() for path in paths] == [f"{s}/listening/records.jsonl" for s in ALL]
     assert all(record.system == "zorro" for record in read_records(paths[1]))
+    plan = SimpleNamespace(run=tmp_path / "zorro", run_of=lambda system: tmp_path / system)
+    collected = _listened(plan)
+    assert {record.system for record in collected} == {"original", "zorro"}
+    assert all((plan.run / record.files["listening"]).is_file() for record in collected)
     scores = json.loads((tmp_path / "zorro/listening/scores.json").read_text())
     assert len(scores["groups"]["naturalness"]["toy_test_trials_f f"]) == 28
 

@@ -6,31 +6,26 @@ verified; `fetch` goes through the sources until they are. Downloads that break 
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import shutil
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 import zipfile
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from http import HTTPStatus
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from vpeval.core.download import FAILURES, fetch_url, first_line, mismatch
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked
 
 log = logging.getLogger(__name__)
 _ROOT = Path(__file__).resolve().parents[2]
-_TIMEOUT_SECONDS = 20
 _BLOCK = 1 << 20
 
 
@@ -78,7 +73,7 @@ def locate(model: Model) -> Path:
     if missing := _missing(model, directory):
         raise InputError(f"{', '.join(missing)} missing; run utils/get_model.py {model.name}", directory)
     for name, sha256 in model.files.items():
-        if wrong := _mismatch(directory / name, sha256):
+        if wrong := mismatch(directory / name, f"sha256:{sha256}"):
             raise InputError(f"{wrong}; delete it and run utils/get_model.py {model.name}", directory / name)
     return directory
 
@@ -96,8 +91,8 @@ def fetch(model: Model) -> Path:
                 break
             try:
                 _fetch_from(source, model, missing, directory)
-            except (OSError, ValueError, HTTPException, InputError, zipfile.BadZipFile) as error:
-                reasons.append(f"{_describe(source)}: {_first_line(error)}")
+            except (*FAILURES, InputError, zipfile.BadZipFile) as error:
+                reasons.append(f"{_describe(source)}: {first_line(error)}")
                 log.info("  %s", reasons[-1])
     if missing := _missing(model, directory):
         wanted = "".join(f"\n  {directory / name}  (SHA-256 {model.files[name]})" for name in missing)
@@ -121,42 +116,20 @@ def _fetch_from(source: Mapping[str, Any], model: Model, missing: list[str], dir
         part.parent.mkdir(parents=True, exist_ok=True)
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         if "url" in source:
-            _download_url(f"{source['url'].rstrip('/')}/{name}", part)
+            fetch_url(f"{source['url'].rstrip('/')}/{name}", part)
         elif "hub" in source:
-            _download_url(_hub_url(source["hub"], name), part)
+            fetch_url(_hub_url(source["hub"], name), part)
         elif name in source.get("members", {}):
             _join_members(work, source["members"][name], part)
         elif "packages" in source:
             raise InputError(f"source of model {model.name} has no members for {name}", "conf/models.yaml")
         else:
             raise InputError(f"source of model {model.name} has none of hub, url, packages", "conf/models.yaml")
-        if wrong := _mismatch(part, model.files[name]):
+        if wrong := mismatch(part, f"sha256:{model.files[name]}"):
             shutil.rmtree(work)
             raise InputError(f"{name}: {wrong}; thrown away")
         part.replace(directory / name)
     shutil.rmtree(work)
-
-
-def _download_url(url: str, part: Path) -> None:
-    """Download with resume: what an earlier attempt left in `part` is not asked for again."""
-    have = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
-    try:
-        answer = urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS)
-    except urllib.error.HTTPError as error:
-        if have and error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            return  # the part is already whole
-        raise
-    with answer:
-        if have and answer.status != HTTPStatus.PARTIAL_CONTENT:
-            have = 0
-        total = have + int(answer.headers.get("Content-Length") or 0)
-        with open(part, "ab" if have else "wb") as file:
-            while block := answer.read(_BLOCK):
-                file.write(block)
-                _show_progress(part.name, file.tell(), total)
-            if file.tell() < total:
-                raise OSError(f"{url}: connection ended after {file.tell()} of {total} bytes; start again to go on")
 
 
 def _hub_url(repository: str, name: str) -> str:
@@ -203,24 +176,6 @@ def _join_members(work: Path, members: list[str], part: Path) -> None:
                 shutil.copyfileobj(content, file, _BLOCK)
 
 
-def _mismatch(path: Path, sha256: str) -> str:
-    """What is wrong with a file; empty when it is the published one."""
-    with open(path, "rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    return "" if found == sha256 else f"not the published file, as SHA-256 is {found[:12]}…, expected {sha256[:12]}…"
-
-
 def _describe(source: Mapping[str, Any]) -> str:
     kind = next(iter(source))
     return "packages " + ", ".join(source[kind]) if kind == "packages" else f"{kind} {source[kind]}"
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def _show_progress(name: str, done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        percent = f" {100 * done // total} %" if total else ""
-        end = "\n" if done == total else ""
-        sys.stderr.write(f"\r  {name}: {done >> 20} MB{percent}{end}")

@@ -1,0 +1,1 @@
+"""Real corpora: fetched, read in their released layouts, and turned into the sets of a recipe."""

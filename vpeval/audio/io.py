@@ -51,10 +51,13 @@ def read_audio(entry: str) -> np.ndarray:
             raise InputError(f"sampling rate is {sound.samplerate} Hz; convert it to {RATE} Hz", name)
         if sound.channels != 1:
             raise InputError(f"has {sound.channels} channels; convert it to mono", name)
-        wave = _read_all(sound, name)
-    if not np.isfinite(wave).all():
-        raise InputError("holds NaN or infinite samples; make the file again", name)
-    return wave
+        return _read_finite(sound, name)
+
+
+def read_sound(entry: str) -> tuple[np.ndarray, int]:
+    """Samples and sampling rate of audio of any kind, frames × channels where it is not mono."""
+    with _open(entry) as sound:
+        return _read_finite(sound, _name(entry)), sound.samplerate
 
 
 def write_wave(path: str | os.PathLike[str], wave: np.ndarray, rate: int = RATE) -> None:
@@ -98,6 +101,13 @@ def _open(entry: str) -> sf.SoundFile:
 def _knows_length(sound: sf.SoundFile) -> bool:
     """False for FLAC from a program that wrote to a pipe: libsndfile then gives the largest number there is."""
     return bool(sound.frames < np.iinfo(np.int64).max)
+
+
+def _read_finite(sound: sf.SoundFile, name: str) -> np.ndarray:
+    wave = _read_all(sound, name)
+    if not np.isfinite(wave).all():
+        raise InputError("holds NaN or infinite samples; make the file again", name)
+    return wave
 
 
 def _read_all(sound: sf.SoundFile, name: str) -> np.ndarray:

@@ -51,7 +51,7 @@ class TrialSets:
 
 
 def make_trials(data: DataDir, options: TrialOptions) -> TrialSets:
-    """Cut `data`; a gender that no speaker has gets no trial set.
+    """Cut `data`; a gender that no speaker has gets no trial set, and without spk2gender there is only the mixed one.
 
     Speakers who are not enrolled (too many, or no session long enough) speak nontarget trials only.
     """
@@ -65,16 +65,24 @@ def make_trials(data: DataDir, options: TrialOptions) -> TrialSets:
         trials=None,
     )
     trial_utts = _trial_utts(sessions, enroll_utts, options)
-    genders = {gender: {gender} for gender in GENDERS if gender in data.spk2gender.values()}
+    gender_of = _genders(data, options)
+    genders = {gender: {gender} for gender in GENDERS if gender in gender_of.values()}
     if options.mixed:
-        genders["mixed"] = set(GENDERS)
+        genders["mixed"] = set(gender_of.values())
     trials = {}
     for name, wanted in genders.items():
-        speakers = [spk for spk in sorted(enrolled) if data.spk2gender[spk] in wanted]
-        utts = [utt for utt in trial_utts if data.spk2gender[data.utt2spk[utt]] in wanted]
+        speakers = [spk for spk in sorted(enrolled) if gender_of[spk] in wanted]
+        utts = [utt for utt in trial_utts if gender_of[data.utt2spk[utt]] in wanted]
         path = options.out / f"{options.name}_trials_{name}"
         trials[name] = replace(data.subset(utts), path=path, enrolls=None, trials=_cross(data, speakers, utts, name))
     return TrialSets(enrolls, trials)
+
+
+def _genders(data: DataDir, options: TrialOptions) -> dict[str, str]:
+    """Gender of every speaker; for a mixed set alone it need not be known."""
+    if options.mixed and "spk2gender" not in data.spk_tables:
+        return dict.fromkeys(data.speakers, "")
+    return data.spk2gender
 
 
 def _sessions(data: DataDir, options: TrialOptions) -> Sessions:
@@ -125,8 +133,9 @@ def _choose_speakers(data: DataDir, enrolments: dict[str, list[str]], options: T
             data.path,
         )
     queues = []
-    for gender in GENDERS:
-        speakers = (spk for spk in enrolments if data.spk2gender[spk] == gender)
+    gender_of = _genders(data, options)
+    for gender in sorted(set(gender_of.values())):
+        speakers = (spk for spk in enrolments if gender_of[spk] == gender)
         queues.append(shuffled(speakers, options.seed, "enrolment speakers", gender))
     in_turn = [spk for pair in zip_longest(*queues) for spk in pair if spk is not None]
     return {spk: enrolments[spk] for spk in sorted(in_turn[: options.enroll_speakers])}

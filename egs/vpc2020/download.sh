@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# Fetch the corpora of this recipe: egs/vpc2020/download.sh --to DIR, then ./run.sh --recipe vpc2020 --corpus DIR
+set -euo pipefail
+exec "$(dirname "${BASH_SOURCE[0]}")/../../utils/download_corpora.py" "$@" \
+  librispeech_dev_clean librispeech_test_clean librispeech_train_clean_360 vctk \
+  libritts_train_other_500

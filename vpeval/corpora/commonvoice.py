@@ -1,0 +1,153 @@
+"""Common Voice (Ardila et al., LREC 2020) as released, any version, and the subsets A and B of the legal paper.
+
+``<lang>/validated.tsv`` names the clips (columns ``client_id``, ``path``, ``sentence``, ``gender`` and others that
+changed over the years), ``<lang>/clips/`` has them as MP3; newer versions bring ``clip_durations.tsv``.
+
+The paper (Vauquier et al., Interspeech 2025) says that A has speakers with at least 2 min of speech, B speakers with
+at least 3 min, that every speaker of B is in A with other utterances, and that all have a gender. Our rule: speakers
+with at least 5 min give, of their utterances in random order, those of the first two fifths of their speech to A and
+the others to B; speakers with 2 to 5 min give everything to A.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from os import cpu_count
+from pathlib import Path
+
+from vpeval.audio.io import probe
+from vpeval.core.errors import InputError
+from vpeval.core.tables import read_lines
+from vpeval.corpora.utterances import Utterance, by_speaker, find_folder
+from vpeval.data.draw import shuffled
+
+SECONDS_A, SECONDS_B = 120.0, 180.0
+_GENDERS = {"female": "f", "female_feminine": "f", "male": "m", "male_masculine": "m"}
+_NEEDED = ("client_id", "path", "gender")
+_ID_LENGTH = 16
+
+
+@dataclass(frozen=True)
+class Subsets:
+    """The two subsets of the legal paper."""
+
+    a: list[Utterance]
+    b: list[Utterance]
+
+
+def find_commonvoice(corpus: Path, language: str = "en") -> Path:
+    """The folder of a language, which has validated.tsv and clips."""
+    names = [str(path.relative_to(corpus)) for path in sorted(corpus.glob(f"cv-corpus-*/{language}"), reverse=True)]
+    return find_folder(corpus, [*names, language], "validated.tsv", f"Common Voice ({language})")
+
+
+def read_commonvoice(folder: Path) -> list[Utterance]:
+    """The validated clips of speakers who say that they are female or male, without their durations."""
+    speakers: dict[str, str] = {}
+    utterances = []
+    for line, row in _rows(folder / "validated.tsv"):
+        gender = _GENDERS.get(row["gender"])
+        if gender is None:
+            continue
+        spk = speakers.setdefault(
+            row["client_id"], f"cv{hashlib.sha256(row['client_id'].encode()).hexdigest()}"[:_ID_LENGTH]
+        )
+        name = row["path"] if "." in row["path"] else f"{row['path']}.mp3"
+        if "/" in name:
+            raise InputError(f"'{name}' is not the name of a clip", folder / "validated.tsv", line)
+        path = folder / "clips" / name
+        utterances.append(Utterance(f"{spk}-{path.stem}", path, spk, gender, "", row.get("sentence", "").strip()))
+    if len(set(speakers.values())) < len(speakers):
+        raise InputError("two speakers got the same short id; please report this", folder)
+    return [utterance for own in by_speaker(utterances).values() if _has_one_gender(own) for utterance in own]
+
+
+def with_seconds(folder: Path, utterances: Iterable[Utterance]) -> list[Utterance]:
+    """The utterances with their durations, from clip_durations.tsv or else from the files themselves."""
+    listed = folder / "clip_durations.tsv"
+    if listed.is_file():
+        seconds = {name: float(value) / 1000 for name, value in _durations(listed)}
+        return [replace(each, seconds=seconds.get(each.path.name, 0.0)) for each in utterances]
+    wanted = list(utterances)
+    with ThreadPoolExecutor(cpu_count()) as pool:
+        found = pool.map(lambda each: probe(str(each.path)).duration, wanted)
+        return [replace(each, seconds=value) for each, value in zip(wanted, found, strict=True)]
+
+
+def choose_subsets(
+    utterances: Iterable[Utterance], seed: int, seconds_a: float = SECONDS_A, seconds_b: float = SECONDS_B
+) -> Subsets:
+    """A and B by the rule above."""
+    a: list[Utterance] = []
+    b: list[Utterance] = []
+    for spk, own in by_speaker(utterances).items():
+        total = sum(utterance.seconds for utterance in own)
+        if total < seconds_a:
+            continue
+        first, rest = _split(own, seed, spk, total * seconds_a / (seconds_a + seconds_b))
+        if total >= seconds_a + seconds_b and sum(utterance.seconds for utterance in rest) >= seconds_b:
+            a += first
+            b += rest
+        else:
+            a += own
+    if not b:
+        raise InputError(
+            f"no speaker has {seconds_a + seconds_b:g} s of speech, as set B needs; is this a small language or a part "
+            "of the corpus?"
+        )
+    return Subsets(a, b)
+
+
+def listed_subset(utterances: Iterable[Utterance], path: Path) -> list[Utterance]:
+    """The utterances of a published list, every line of which names a clip, with or without folder and suffix."""
+    clips = {utterance.path.stem: utterance for utterance in utterances}
+    chosen = {}
+    for line, text in read_lines(path, blanks=True):
+        words = [Path(word).stem for word in text.replace(",", " ").split()]
+        # An id of ours ends with the clip.
+        stems = [word.rpartition("-")[2] if word not in clips else word for word in words]
+        found = next((stem for stem in stems if stem in clips), None)
+        if found is None:
+            raise InputError(f"names no clip of validated.tsv whose speaker has a gender: '{text}'", path, line)
+        chosen[found] = clips[found]
+    return list(chosen.values())
+
+
+def _split(own: list[Utterance], seed: int, spk: str, seconds: float) -> tuple[list[Utterance], list[Utterance]]:
+    """As many utterances in random order as it takes to reach `seconds`, and the others."""
+    by_id = {utterance.utt: utterance for utterance in own}
+    order = [by_id[utt] for utt in shuffled(by_id, seed, "Common Voice A", spk)]
+    passed, count = 0.0, 0
+    while passed < seconds:
+        passed += order[count].seconds
+        count += 1
+    return order[:count], order[count:]
+
+
+def _has_one_gender(own: list[Utterance]) -> bool:
+    """Some people answer differently from year to year; which of the answers holds is not ours to say."""
+    return len({utterance.gender for utterance in own}) == 1
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    with open(path, encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        if missing := [name for name in _NEEDED if name not in (reader.fieldnames or ())]:
+            raise InputError(f"has no column '{missing[0]}'; is this Common Voice?", path, 1)
+        for row in reader:
+            if any(row[name] is None for name in _NEEDED):
+                raise InputError("has fewer fields than the first line; is the file cut short?", path, reader.line_num)
+            yield reader.line_num, row
+
+
+def _durations(path: Path) -> Iterator[tuple[str, str]]:
+    for line, text in read_lines(path, blanks=True):
+        name, _, value = text.partition("\t")
+        if line > 1:
+            if not value.replace(".", "", 1).isdigit():
+                raise InputError(f"expected <clip> <milliseconds>, not '{text}'", path, line)
+            yield name, value

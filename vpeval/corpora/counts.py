@@ -1,0 +1,119 @@
+"""What the sets of the challenges must hold: Tables 1 to 6 of the VoicePrivacy 2020 evaluation plan.
+
+Speakers, utterances, target and nontarget trials; enrolment, training and pool sets by gender.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from vpeval.data.directory import DataDir
+from vpeval.data.layout import GENDERS
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Speakers, utterances and trials of a set or of one gender of it; None: not counted."""
+
+    speakers: int
+    utts: int | None
+    targets: int | None = None
+    nontargets: int | None = None
+
+    def cells(self) -> list[str]:
+        """The numbers as they stand in a table."""
+        return ["–" if n is None else f"{n:,}" for n in (self.speakers, self.utts, self.targets, self.nontargets)]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the comparison."""
+
+    name: str
+    gender: str
+    expected: Counts
+    found: Counts
+
+    @property
+    def agrees(self) -> bool:
+        """Whether everything that the plan counts is as expected."""
+        pairs = zip(_numbers(self.expected), _numbers(self.found), strict=True)
+        return all(expected is None or expected == found for expected, found in pairs)
+
+
+EXPECTED: dict[tuple[str, str], Counts] = {
+    ("libri_dev_enrolls", "f"): Counts(15, 167),
+    ("libri_dev_enrolls", "m"): Counts(14, 176),
+    ("libri_dev_trials_f", "f"): Counts(20, 1018, 704, 14566),
+    ("libri_dev_trials_m", "m"): Counts(20, 960, 644, 12796),
+    ("libri_test_enrolls", "f"): Counts(16, 254),
+    ("libri_test_enrolls", "m"): Counts(13, 184),
+    ("libri_test_trials_f", "f"): Counts(20, 734, 548, 11196),
+    ("libri_test_trials_m", "m"): Counts(20, 762, 449, 9457),
+    ("vctk_dev_enrolls", "f"): Counts(15, 300),
+    ("vctk_dev_enrolls", "m"): Counts(15, 300),
+    ("vctk_dev_trials_f_common", "f"): Counts(15, 344, 344, 4810),
+    ("vctk_dev_trials_m_common", "m"): Counts(15, 351, 351, 4911),
+    ("vctk_dev_trials_f", "f"): Counts(15, 5422, 1781, 13219),
+    ("vctk_dev_trials_m", "m"): Counts(15, 5255, 2015, 12985),
+    ("vctk_test_enrolls", "f"): Counts(15, 300),
+    ("vctk_test_enrolls", "m"): Counts(15, 300),
+    ("vctk_test_trials_f_common", "f"): Counts(15, 346, 346, 4838),
+    ("vctk_test_trials_m_common", "m"): Counts(15, 354, 354, 4952),
+    ("vctk_test_trials_f", "f"): Counts(15, 5328, 1944, 13056),
+    ("vctk_test_trials_m", "m"): Counts(15, 5420, 1742, 13258),
+    ("train-clean-360", "f"): Counts(439, None),
+    ("train-clean-360", "m"): Counts(482, None),
+    ("train-clean-360", ""): Counts(921, 104014),
+    ("libritts_train_other_500", "f"): Counts(560, None),
+    ("libritts_train_other_500", "m"): Counts(600, None),
+    ("libritts_train_other_500", ""): Counts(1160, 205044),
+}
+"""By set and gender; the empty gender is both together."""
+
+
+def compare(data: DataDir, name: str | None = None) -> list[Row]:
+    """The lines of the plan about a set, with what the set holds; none where the plan says nothing."""
+    name = name or data.name
+    return [
+        Row(name, gender, EXPECTED[name, gender], count(data, gender))
+        for gender in ("", *GENDERS)
+        if (name, gender) in EXPECTED
+    ]
+
+
+def count(data: DataDir, gender: str = "") -> Counts:
+    """Count one gender of a set, or all of it."""
+    genders = data.spk_tables.get("spk2gender", {})
+    speakers = {spk for spk in data.speakers if not gender or genders.get(spk) == gender}
+    utts = sum(spk in speakers for spk in data.utt2spk.values())
+    if data.trials is None:
+        return Counts(len(speakers), utts)
+    labels = Counter(label for _, utt, label in data.trials if data.utt2spk[utt] in speakers)
+    return Counts(len(speakers), utts, labels["target"], labels["nontarget"])
+
+
+def render(rows: Iterable[Row]) -> str:
+    """The table of expected and found numbers; where they differ, the line ends with a mark."""
+    names = ("speakers", "utterances", "target", "nontarget")
+    head = ["set", "gender", *(f"{name}{suffix}" for name in names for suffix in ("", " found")), ""]
+    body = []
+    for row in rows:
+        pairs = zip(row.expected.cells(), row.found.cells(), strict=True)
+        mark = "" if row.agrees else "differs"
+        body.append([row.name, row.gender or "f+m", *(cell for pair in pairs for cell in pair), mark])
+    widths = [max(len(line[i]) for line in (head, *body)) for i in range(len(head))]
+    lines = []
+    for line in (head, *body):
+        cells = [
+            cell.ljust(width) if i < 2 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _numbers(counts: Counts) -> tuple[int | None, ...]:
+    return counts.speakers, counts.utts, counts.targets, counts.nontargets

@@ -1,0 +1,155 @@
+"""The sets of a recipe from corpora as they were released: the names of the sets say where they come from.
+
+``libri_dev_enrolls`` is cut from LibriSpeech dev-clean, ``vctk_test_trials_f_common`` from VCTK, ``train-clean-360``
+is a part of LibriSpeech and ``libritts_train_other_500`` of LibriTTS, and so on; any other name is a set of a plain
+table. Everything is made and counted in memory before the first directory is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from vpeval.core.errors import InputError
+from vpeval.corpora import counts
+from vpeval.corpora.challenge import libri_sets, vctk_sets
+from vpeval.corpora.commonvoice_sets import commonvoice_sets
+from vpeval.corpora.iemocap import partition_of, read_iemocap
+from vpeval.corpora.librispeech import read_librispeech, read_libritts
+from vpeval.corpora.protocol import ABSENT, OFFICIAL, REBUILT, WHOLE, Status, write_protocol
+from vpeval.corpora.ravdess import read_ravdess
+from vpeval.corpora.request import Made, Request, made_of
+from vpeval.corpora.table_sets import table_sets
+from vpeval.corpora.utterances import MissingCorpus, to_data
+from vpeval.data.directory import DataDir
+from vpeval.data.make_trials import TrialOptions, make_trials
+
+_EXTRA = re.compile(r"vctk_(dev|test)_trials_([fm]_)?all")
+"""Sets that the challenges have besides those that are evaluated."""
+
+
+def prepare(
+    recipe: str, names: Sequence[str], optional: Iterable[str], request: Request
+) -> tuple[list[counts.Row], dict[str, Status]]:
+    """Write all sets called `names`; return the comparison with the plan's tables and what every set rests on.
+
+    `optional` sets may be absent. Official lists that do not give what the plan says are an error.
+    """
+    made: list[Made] = []
+    statuses: dict[str, Status] = {}
+    for family, members in _families(names).items():
+        try:
+            found, absent = family(request, members)
+        except MissingCorpus as error:
+            if not set(members) <= set(optional):
+                raise
+            found, absent = [], dict.fromkeys(members, Status(ABSENT, str(error)))
+        made += [each for each in found if each.data.name in members or _EXTRA.fullmatch(each.data.name)]
+        statuses |= absent
+    statuses |= {each.data.name: each.status for each in made}
+    if missing := [name for name in names if name not in statuses]:
+        raise InputError(f"no rule makes the set '{missing[0]}'; correct its name in recipe.conf")
+    rows = [row for each in made for row in counts.compare(each.data)]
+    _refuse_wrong_counts(rows, statuses)
+    for each in made:
+        each.data.write(each.data.path)
+    write_protocol(request.data, recipe, statuses)
+    return rows, statuses
+
+
+def read_corpus(kind: str, subset: str, request: Request) -> DataDir:
+    """All utterances of a corpus as one data directory, for experiments of one's own."""
+    readers = {
+        "librispeech": lambda: read_librispeech(request.corpus, subset),
+        "libritts": lambda: read_libritts(request.corpus, subset),
+        "ravdess": lambda: read_ravdess(request.corpus),
+        "iemocap": lambda: read_iemocap(request.corpus),
+    }
+    return to_data(request.bring(readers[kind](), kind), request.data)
+
+
+def _refuse_wrong_counts(rows: Sequence[counts.Row], statuses: dict[str, Status]) -> None:
+    wrong = [row for row in rows if not row.agrees and statuses[row.name].protocol == OFFICIAL]
+    if wrong:
+        raise InputError(
+            f"the official lists do not give the numbers of the evaluation plan:\n{counts.render(wrong)}\n"
+            "Use complete lists and the complete corpus, or leave out --lists for a rebuilt protocol"
+        )
+
+
+Family = Callable[[Request, Sequence[str]], tuple[list[Made], dict[str, Status]]]
+
+
+def _libri(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
+    return [made for part in _partitions("libri", names) for made in libri_sets(request, part)], {}
+
+
+def _vctk(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
+    return [made for part in _partitions("vctk", names) for made in vctk_sets(request, part)], {}
+
+
+def _librispeech(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
+    whole = Status(WHOLE, "LibriSpeech")
+    return [
+        made_of(request, name, request.bring(read_librispeech(request.corpus, name), "librispeech"), whole)
+        for name in names
+    ], {}
+
+
+def _libritts(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
+    made = []
+    for name in names:
+        subset = name.removeprefix("libritts_").replace("_", "-")
+        utterances = request.bring(read_libritts(request.corpus, subset), "libritts")
+        made.append(made_of(request, name, utterances, Status(WHOLE, "LibriTTS")))
+    return made, {}
+
+
+def _iemocap(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
+    utterances = request.bring(read_iemocap(request.corpus), "iemocap")
+    made = []
+    for name in names:
+        listed = request.lists.directory(name) if request.lists else None
+        if listed is None:
+            chosen = [each for each in utterances if partition_of(each.spk) == name.removeprefix("IEMOCAP_")]
+            status = Status(REBUILT, "one speaker of every session, without the list of the challenge")
+        else:
+            # The list has the names of the files.
+            stems = {utt.partition("-")[2] if "-" in utt else utt for utt in listed.utts}
+            chosen = [each for each in utterances if each.path.stem in stems]
+            status = Status(OFFICIAL, str(listed.path))
+            if len(chosen) < len(stems):
+                raise InputError(
+                    f"{len(stems) - len(chosen)} utterances are not in the corpus; is it complete?", listed.path
+                )
+        made.append(made_of(request, name, chosen, status))
+    return made, {}
+
+
+def _ravdess(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
+    data = to_data(request.bring(read_ravdess(request.corpus), "ravdess"), request.data / "ravdess")
+    sets = make_trials(data, TrialOptions(request.data, "ravdess", enroll_session="01", seed=request.seed))
+    return [Made(each, Status(WHOLE, "RAVDESS")) for each in (sets.enrolls, *sets.trials.values())], {}
+
+
+_FAMILIES: tuple[tuple[re.Pattern[str], Family], ...] = (
+    (re.compile(r"libri_(dev|test)_(enrolls|trials_(f|m|mixed))"), _libri),
+    (re.compile(r"vctk_(dev|test)_(enrolls|trials_[fm](_common|_all)?|trials_all)"), _vctk),
+    (re.compile(r"(dev|test|train)-(clean|other)(-[0-9]+)?"), _librispeech),
+    (re.compile(r"libritts_(dev|test|train)_(clean|other)(_[0-9]+)?"), _libritts),
+    (re.compile(r"IEMOCAP_(dev|test)"), _iemocap),
+    (re.compile(r"ravdess_(enrolls|trials_[fm])"), _ravdess),
+    (re.compile(r"commonvoice_[ab]"), commonvoice_sets),
+)
+
+
+def _families(names: Sequence[str]) -> dict[Family, list[str]]:
+    families: dict[Family, list[str]] = {}
+    for name in dict.fromkeys(names):
+        family = next((family for pattern, family in _FAMILIES if pattern.fullmatch(name)), table_sets)
+        families.setdefault(family, []).append(name)
+    return families
+
+
+def _partitions(corpus: str, names: Sequence[str]) -> list[str]:
+    return [part for part in ("dev", "test") if any(name.startswith(f"{corpus}_{part}_") for name in names)]

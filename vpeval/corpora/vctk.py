@@ -1,0 +1,69 @@
+"""VCTK 0.92 (Yamagishi, Veaux, MacDonald, 2019), second microphone, as released.
+
+``wav48_silence_trimmed/<spk>/<spk>_<nnn>_mic2.flac`` at 48 kHz, ``txt/<spk>/<spk>_<nnn>.txt``, ``speaker-info.txt``
+with ``<spk> <age> <F|M> …`` lines. Utterances 1–24 are the same text for all speakers: the *common* part of the
+challenges.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from vpeval.asr.text import vpc2020
+from vpeval.core.errors import InputError
+from vpeval.core.tables import read_lines
+from vpeval.corpora.utterances import MissingCorpus, Utterance, find_folder
+from vpeval.data.layout import GENDERS
+
+COMMON = 24
+"""The last utterance that all speakers read."""
+_AUDIO = "wav48_silence_trimmed"
+_NAME = re.compile(r"(?P<spk>[ps][0-9]+)_(?P<number>[0-9]{3})_mic2")
+
+
+def read_vctk(corpus: Path) -> list[Utterance]:
+    """All utterances of the second microphone; those without one (p280, some of p362) or without text are not there."""
+    root = find_folder(corpus, ["VCTK-Corpus-0.92", "VCTK"], f"{_AUDIO}/*/*_mic2.flac", "VCTK 0.92")
+    genders = _genders(root / "speaker-info.txt")
+    utterances = []
+    for folder in sorted(path for path in (root / _AUDIO).iterdir() if path.is_dir()):
+        for path in sorted(folder.glob("*_mic2.flac")):
+            match = _NAME.fullmatch(path.stem)
+            if not match or match["spk"] != folder.name:
+                raise InputError("is not named <speaker>_<number>_mic2.flac; is this VCTK 0.92?", path)
+            text = root / "txt" / folder.name / f"{path.stem.removesuffix('_mic2')}.txt"
+            if not text.is_file():
+                continue  # p315 has lost its texts
+            if folder.name not in genders:
+                raise InputError(f"has no speaker {folder.name}; is it of this corpus?", root / "speaker-info.txt")
+            words = " ".join(vpc2020(text.read_text(encoding="utf-8")))
+            utterances.append(Utterance(path.stem, path, folder.name, genders[folder.name], "", words))
+    return utterances
+
+
+def is_common(utt: str) -> bool:
+    """Whether an utterance is of the text that all speakers read.
+
+    >>> is_common("p234_024_mic2"), is_common("p234_025_mic2")
+    (True, False)
+    """
+    match = _NAME.fullmatch(utt)
+    if not match:
+        raise InputError(f"'{utt}' is not the name of a VCTK utterance, <speaker>_<number>_mic2")
+    return int(match["number"]) <= COMMON
+
+
+def _genders(path: Path) -> dict[str, str]:
+    if not path.is_file():
+        raise MissingCorpus("is missing; it comes with VCTK 0.92 and tells the genders", path)
+    genders = {}
+    for line, text in read_lines(path, blanks=True):
+        fields = text.split()
+        if fields[0].upper() == "ID":
+            continue
+        if len(fields) < 3 or fields[2].lower() not in GENDERS:
+            raise InputError(f"expected <speaker> <age> F or M …, not '{text.strip()}'", path, line)
+        # The list of older releases has the number alone.
+        genders[fields[0] if fields[0][0].isalpha() else f"p{fields[0]}"] = fields[2].lower()
+    return genders

@@ -5,7 +5,8 @@ Usage: local/score_uar.py [options] <data-dir> <predictions> <out.jsonl>
  e.g.: local/score_uar.py --tag set=IEMOCAP_dev --tag condition=o data/IEMOCAP_dev exp/ser/IEMOCAP_dev exp/uar.jsonl
 
 <predictions> has lines <utterance> <emotion>. The data directory has utt2emo and, for the challenge's mean over folds,
-spk2fold. An utterance without prediction counts as wrong.
+spk2fold. An utterance without prediction counts as wrong. The record of the UAR has its interval over speakers and the
+level of chance.
 """
 
 from pathlib import Path
@@ -17,15 +18,14 @@ from vpeval.results.records import parse_tags, write_records
 
 def main() -> None:
     """Read labels and predictions, write the records, print the rates."""
-    parser = script.Parser(__doc__)
-    parser.add_argument("--tag", action="append", default=[], metavar="NAME=VALUE", help="tag of the records")
+    parser = script.scorer_parser(__doc__)
     parser.add_argument("data", metavar="data-dir", type=Path)
     parser.add_argument("predictions", type=Path)
     parser.add_argument("out", metavar="out.jsonl")
     args = parser.parse_args()
 
     tags = parse_tags(args.tag)
-    uar, *recalls = score_predictions([args.data], [args.predictions])
+    uar, *recalls = score_predictions([args.data], [args.predictions], args.bootstrap, args.seed)
     write_records(args.out, [record.tagged(tags) for record in (uar, *recalls)])
     accuracies = " ".join(f"ACC_{record.params['emotion']} {record.value:.4f}" for record in recalls)
     print(f"UAR {uar.value:.4f} {accuracies}")

@@ -8,7 +8,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from vpeval.asr.emotion import EmotionClassifier, fold_directory
+from vpeval.asr.emotion import EmotionClassifier
+from vpeval.asr.folds import fold_directory
 from vpeval.audio.io import read_audio
 from vpeval.core import script
 from vpeval.core.files import write_text

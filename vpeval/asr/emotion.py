@@ -48,8 +48,3 @@ class EmotionClassifier:
         """The most likely emotion of mono 16 kHz samples."""
         *_, labels = self.classifier.classify_batch(torch.from_numpy(wave).unsqueeze(0))
         return str(labels[0])
-
-
-def fold_directory(models: Path, fold: str) -> Path:
-    """Where the classifier of a fold is: fold_<n>/ as in the challenge, or the directory itself without folds."""
-    return models / f"fold_{fold}" if fold else models

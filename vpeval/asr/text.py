@@ -1,6 +1,7 @@
 """Text normalisers: from a transcript to the words that are compared, one per challenge edition.
 
-The same normaliser is applied to reference and hypothesis, so that only words, never spelling habits, are scored.
+The same normaliser is applied to reference and hypothesis, so that only words, never spelling habits, are scored;
+figures in a hypothesis are read as the reference has them (`vpeval.asr.numbers`).
 
 >>> vpc2020("At seven o’clock -- the 'well-known' guide came.")
 ['AT', 'SEVEN', "O'CLOCK", 'THE', 'WELL', 'KNOWN', 'GUIDE', 'CAME']
@@ -15,6 +16,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+
+from vpeval.asr.numbers import has_figures, spell, spell_closest
 
 Normalizer = Callable[[str], list[str]]
 
@@ -43,3 +46,17 @@ def vpc2026(text: str) -> list[str]:
 
 
 NORMALIZERS: dict[str, Normalizer] = {"vpc2020": vpc2020, "vpc2024": vpc2024, "vpc2026": vpc2026}
+
+
+def compared_words(reference: str, hypothesis: str, normalizer: Normalizer) -> tuple[list[str], list[str]]:
+    """The words of a reference and a hypothesis that are compared; figures are read as words, but by the rules of 2024.
+
+    >>> compared_words("eighteen forty nine", "1849.", vpc2020)
+    (['EIGHTEEN', 'FORTY', 'NINE'], ['EIGHTEEN', 'FORTY', 'NINE'])
+    """
+    if normalizer is not vpc2024:
+        if has_figures(reference):
+            reference = spell(reference)
+        if has_figures(hypothesis):
+            hypothesis = spell_closest(hypothesis, normalizer(reference), normalizer)
+    return normalizer(reference), normalizer(hypothesis)

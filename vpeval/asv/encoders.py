@@ -143,11 +143,18 @@ class F0Histogram:
         return np.full(len(LAGS), 1 / len(LAGS), np.float32) if histogram is None else histogram
 
 
+def _whisper_frames(config: Path) -> Encoder:
+    from vpeval.asr.whisper_frames import WhisperFrames  # on demand, as it brings CTranslate2 along
+
+    return WhisperFrames(config)
+
+
 _ENCODERS: dict[str, Callable[[Path], Encoder]] = {
     "ecapa": Ecapa,
     "xvector": XVector,
     "speechbrain": SpeechBrainDirectory,
     "f0_histogram": F0Histogram,
+    "whisper_frames": _whisper_frames,
 }
 
 

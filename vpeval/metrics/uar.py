@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from vpeval.core.errors import InputError
+from vpeval.core.seeds import generator
+from vpeval.metrics.bootstrap import Interval, bootstrap_mean, multiplicities, percentile_interval
 
 _DECIMALS = 3
 
@@ -68,6 +70,50 @@ def score_emotions(
     emotions = dict.fromkeys(utt2emo.values())
     recalls = {e: float(np.mean([fold.recalls[e] for fold in folds if e in fold.recalls])) for e in emotions}
     return UarScore(float(np.mean([fold.uar for fold in folds])), recalls, tuple(folds), missing)
+
+
+def uar_interval(
+    score: UarScore,
+    utt2emo: Mapping[str, str],
+    predictions: Mapping[str, str],
+    utt2spk: Mapping[str, str],
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Interval | None:
+    """The interval of a UAR over speakers; None for one speaker.
+
+    Where the UAR is a mean over speakers, these are drawn; without folds, recalls are computed anew of the speakers
+    drawn.
+    """
+    if any(fold.spk for fold in score.folds):
+        if len(score.folds) < 2:
+            return None
+        return bootstrap_mean([fold.uar for fold in score.folds], resamples, seed, "uar")
+    emotions = {emotion: i for i, emotion in enumerate(score.recalls)}
+    names = {spk: i for i, spk in enumerate(sorted({utt2spk[utt] for utt in utt2emo}))}
+    if len(names) < 2:
+        return None
+    hits, totals = np.zeros((len(names), len(emotions))), np.zeros((len(names), len(emotions)))
+    for utt, emotion in utt2emo.items():
+        cell = names[utt2spk[utt]], emotions[emotion]
+        totals[cell] += 1
+        hits[cell] += predictions.get(utt, "") == emotion
+    drawn = multiplicities(len(names), resamples, generator(seed, "uar"))
+    sums = drawn @ totals
+    with np.errstate(invalid="ignore"):
+        recalls = np.where(sums > 0, drawn @ hits / sums, np.nan)
+    only_predicted = len(set(predictions.values()) - emotions.keys() - {""})
+    shown = (sums > 0).sum(axis=1) + only_predicted
+    return percentile_interval(100 * np.nansum(recalls, axis=1) / shown)
+
+
+def chance_level(utt2emo: Mapping[str, str]) -> float:
+    """The UAR of one who guesses, in percent: whatever is guessed, one emotion's recall is paid for by the others'.
+
+    >>> chance_level({"a": "sad", "b": "ang", "c": "neu", "d": "hap"})
+    25.0
+    """
+    return 100 / len(set(utt2emo.values()))
 
 
 def _folds(

@@ -20,7 +20,7 @@ from itertools import chain, count
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.asr.text import Normalizer
+from vpeval.asr.text import Normalizer, compared_words
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.metrics.bootstrap import Interval, multiplicities, percentile_interval
@@ -133,8 +133,8 @@ def score_texts(
             f"hypothesis '{extra[0]}'{more} no reference; "
             "is this the reference of the same set? (--allow-extra true leaves them out)"
         )
-    ref_words = [normalizer(text) for text in refs.values()]
-    hyp_words = [normalizer(hyps.get(utt, "")) for utt in refs]
+    compared = [compared_words(text, hyps.get(utt, ""), normalizer) for utt, text in refs.items()]
+    ref_words, hyp_words = [words for words, _ in compared], [words for _, words in compared]
     return TextScore(
         tuple(refs),
         tuple(utt for utt in refs if utt not in hyps),

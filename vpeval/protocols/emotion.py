@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_table
 from vpeval.data.layout import name_some
-from vpeval.metrics.uar import score_emotions
+from vpeval.metrics.bootstrap import interval_notes
+from vpeval.metrics.uar import chance_level, score_emotions, uar_interval
 from vpeval.results.records import Record
 
 
-def score_predictions(data: Sequence[Path], predictions: Sequence[Path]) -> list[Record]:
-    """Score files of predictions against utt2emo of their data directories; with spk2fold, as a mean over the folds."""
+def score_predictions(
+    data: Sequence[Path], predictions: Sequence[Path], resamples: int = 1000, seed: int = 0
+) -> list[Record]:
+    """Score files of predictions against utt2emo of their data directories; with spk2fold, as a mean over the folds.
+
+    The UAR has its interval over speakers (unless `resamples` is 0) and its level of chance.
+    """
     utt2emo = _joined([path / "utt2emo" for path in data], "emotion")
     found = _joined(predictions, "emotion")
     folds = [path / "spk2fold" for path in data]
@@ -32,7 +39,11 @@ def score_predictions(data: Sequence[Path], predictions: Sequence[Path]) -> list
         Record("emotion_accuracy", recall, params={"emotion": emotion}, counts=_counts(emotion, utt2emo), notes=notes)
         for emotion, recall in score.recalls.items()
     ]
-    return [Record("uar", score.uar, counts=counts, notes=notes), *recalls]
+    uar = Record("uar", score.uar, counts=counts, notes={**notes, "chance": chance_level(utt2emo)})
+    interval = uar_interval(score, utt2emo, found, utt2spk, resamples, seed) if resamples else None
+    if interval:
+        uar = replace(uar, lower=interval.lower, upper=interval.upper).with_notes(interval_notes(resamples, seed))
+    return [uar, *recalls]
 
 
 def _joined(paths: Sequence[Path], noun: str) -> dict[str, str]:

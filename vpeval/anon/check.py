@@ -40,11 +40,11 @@ def check_output(utt: str, source: str, output: Path) -> Finding:
     before, after = read_audio(source), read_audio(str(output))
     loud = np.abs(before).max() > _SILENT
     if loud and np.abs(after).max() <= _SILENT:
-        raise InputError("is silent although its source is not; fix the hook", output)
+        raise InputError("is silent although its source is not; fix the anonymiser", output)
     length = len(after) / len(before)
     if length < 0.1 or length > 10:
         raise InputError(
-            f"lasts {len(after) / RATE:.2f} s, the source {len(before) / RATE:.2f} s; fix the hook", output
+            f"lasts {len(after) / RATE:.2f} s, the source {len(before) / RATE:.2f} s; fix the anonymiser", output
         )
     return Finding(
         utt,

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from vpeval.anon import hooks
 from vpeval.anon.check import Finding, check_output, is_whole_wave
+from vpeval.anon.publish import write_anonymised
 from vpeval.core import seeds
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
-from vpeval.data.directory import DataDir, write_files
+from vpeval.data.directory import DataDir
 from vpeval.data.layout import is_pipe, name_some
 from vpeval.jobs import batch
 from vpeval.jobs.stamps import fingerprint
@@ -76,11 +75,7 @@ def anonymize(anonymiser: Anonymiser, sets: Mapping[Path, Path], launch: Launch)
         _refuse_strangers(data, parts, target.out)
         source = DataDir.load(data.path)
         found = [check_output(utt, source.wav[utt], parts / f"{utt}.wav") for utt in data.utts]
-        published = replace(source, path=target.new)
-        published = published.with_table("wav.scp", {utt: str(target.out / "wav" / f"{utt}.wav") for utt in data.utts})
-        published = published.with_table("utt2dur", {one.utt: f"{one.seconds:.3f}" for one in found})
-        write_files(published, target.new)
-        write_text(target.new / "checks.json", json.dumps(_summary(found), indent=1) + "\n")
+        write_anonymised(source, target.out, target.new, found)
         findings[target.out] = found
 
     task = batch.Task(
@@ -147,12 +142,3 @@ def _refuse_strangers(data: DataDir, parts: Path, out: Path) -> None:
             "it must write <utt>.wav and nothing else",
             out,
         )
-
-
-def _summary(findings: list[Finding]) -> dict[str, object]:
-    return {
-        "utts": len(findings),
-        "identical": [found.utt for found in findings if found.identical],
-        "clipped": [found.utt for found in findings if found.clipped],
-        "drifted": [found.utt for found in findings if found.drifted],
-    }

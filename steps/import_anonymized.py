@@ -1,0 +1,53 @@
+#!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
+"""Take anonymised files that were made elsewhere in the place of a hook.
+
+Usage: steps/import_anonymized.py [options] <folder> <system> <data-dir> ...
+ e.g.: steps/import_anonymized.py /my/anonymised mine data/mini_dev_enrolls data/mini_dev_trials_f
+
+<folder> holds <set>/<utt>.wav or .flac for every data directory, or all files in one place. Makes <data-dir>_<system>
+as steps/anonymize.sh does: files at 16 kHz, mono, 16 bit are linked, others converted.
+"""
+
+import sys
+from pathlib import Path
+
+from vpeval.anon.folder import find_files, import_set
+from vpeval.core import script
+from vpeval.data.layout import name_some
+
+
+def main() -> None:
+    """Find the files of all sets, then publish set by set."""
+    parser = script.Parser(__doc__)
+    parser.add_argument(
+        "--allow-missing",
+        metavar="true|false",
+        type=script.boolean,
+        default=False,
+        help="true: trials whose files are missing are left out and counted (default: false)",
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("system")
+    parser.add_argument("data", metavar="data-dir", type=Path, nargs="+")
+    args = parser.parse_args()
+    for delivery in find_files(args.folder, args.data, args.system, args.allow_missing):
+        out = delivery.data.path.with_name(f"{delivery.data.name}_{args.system}")
+        findings = import_set(delivery, out)
+        if not findings:
+            continue
+        print(f"{out}: {len(findings)} utterances, {sum(found.seconds for found in findings):.0f} s of speech")
+        for count, what in (
+            (len(delivery.missing.utts), f"missing, and {delivery.missing.trials} trials left out"),
+            (sum(found.identical for found in findings), "identical to their source"),
+            (sum(found.clipped for found in findings), "clipped"),
+            (sum(found.drifted for found in findings), "more than 50 % longer or shorter than their source"),
+        ):
+            if count:
+                total = len(findings) + len(delivery.missing.utts)
+                print(f"{out}: WARNING: {count} of {total} utterances are {what}", file=sys.stderr)
+        if delivery.extra:
+            print(f"{out}: files that are no utterance of the set: {name_some(delivery.extra)}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    script.main(main)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.corpora import counts
@@ -19,8 +20,10 @@ from vpeval.corpora.librispeech import read_librispeech, read_libritts
 from vpeval.corpora.protocol import ABSENT, OFFICIAL, REBUILT, WHOLE, Status, write_protocol
 from vpeval.corpora.ravdess import read_ravdess
 from vpeval.corpora.request import Made, Request, made_of
+from vpeval.corpora.table import find_table, read_table_corpus
 from vpeval.corpora.table_sets import table_sets
-from vpeval.corpora.utterances import MissingCorpus, to_data
+from vpeval.corpora.utterances import MissingCorpus, Utterance, to_data
+from vpeval.corpora.vctk import read_vctk
 from vpeval.data.directory import DataDir
 from vpeval.data.make_trials import TrialOptions, make_trials
 
@@ -57,15 +60,20 @@ def prepare(
     return rows, statuses
 
 
-def read_corpus(kind: str, subset: str, request: Request) -> DataDir:
-    """All utterances of a corpus as one data directory, for experiments of one's own."""
-    readers = {
-        "librispeech": lambda: read_librispeech(request.corpus, subset),
-        "libritts": lambda: read_libritts(request.corpus, subset),
-        "ravdess": lambda: read_ravdess(request.corpus),
-        "iemocap": lambda: read_iemocap(request.corpus),
-    }
-    return to_data(request.bring(readers[kind](), kind), request.data)
+KINDS: dict[str, Callable[[Path, str], list[Utterance]]] = {
+    "librispeech": read_librispeech,
+    "libritts": read_libritts,
+    "vctk": lambda corpus, _: read_vctk(corpus),
+    "ravdess": lambda corpus, _: read_ravdess(corpus),
+    "iemocap": lambda corpus, _: read_iemocap(corpus),
+    "table": lambda corpus, _: read_table_corpus(find_table(corpus)),
+}
+"""Readers of corpora, by folder and subset."""
+
+
+def read_corpus(kind: str, subset: str, request: Request, path: Path) -> DataDir:
+    """All utterances of a corpus as data directory `path`, for experiments of one's own."""
+    return to_data(request.bring(KINDS[kind](request.corpus, subset), kind), path)
 
 
 def _refuse_wrong_counts(rows: Sequence[counts.Row], statuses: dict[str, Status]) -> None:

@@ -153,3 +153,29 @@ def iemocap(root: Path, speech: Speech, sessions: Iterable[int] = range(1, 6)) -
 
 def wave_files(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*")) if path.suffix in (".wav", ".flac", ".mp3"))
+
+
+def for_recipe(recipe: str, root: Path) -> Path:
+    """Everything that a recipe asks for, as small as it can be."""
+    evaluation, training = Speech("test"), Speech("train")
+    if recipe.startswith("vpc"):
+        librispeech(root, "dev-clean", {"84": "f", "1272": "m", "251": "m", "777": "f"}, evaluation)
+        librispeech(root, "test-clean", {"61": "f", "1089": "m", "237": "m", "672": "f"}, evaluation)
+        if recipe in ("vpc2020", "vpc2022"):
+            vctk(root, {f"p{225 + i}": "fm"[i % 2] for i in range(8)}, evaluation)
+            libritts(root, "train-other-500", {"100": "f", "1001": "m"}, training)
+        else:
+            iemocap(root, Speech("dev"))
+    if recipe == "commonvoice":
+        clients = {
+            "a" * 128: ("female", 5.2),
+            "b" * 128: ("male", 5.2),
+            "c" * 128: ("female", 2.2),
+            "d" * 128: ("male", 2.2),
+        }
+        commonvoice(root, clients, evaluation)
+    if recipe == "ravdess":
+        ravdess(root, (1, 2, 3, 4), evaluation)
+    else:
+        librispeech(root, "train-clean-360", {"14": "f", "16": "m", "17": "f", "19": "m"}, training)
+    return root

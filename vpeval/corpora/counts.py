@@ -97,8 +97,8 @@ def count(data: DataDir, gender: str = "") -> Counts:
 
 def render(rows: Iterable[Row]) -> str:
     """The table of expected and found numbers; where they differ, the line ends with a mark."""
-    names = ("speakers", "utterances", "target", "nontarget")
-    head = ["set", "gender", *(f"{name}{suffix}" for name in names for suffix in ("", " found")), ""]
+    names = ("speakers", "utts", "target", "nontarget")
+    head = ["set", "gender", *(word for name in names for word in (name, "found")), ""]
     body = []
     for row in rows:
         pairs = zip(row.expected.cells(), row.found.cells(), strict=True)

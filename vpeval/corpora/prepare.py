@@ -40,6 +40,7 @@ def prepare(
     """
     made: list[Made] = []
     statuses: dict[str, Status] = {}
+    rows: list[counts.Row] = []
     for family, members in _families(names).items():
         try:
             found, absent = family(request, members)
@@ -47,13 +48,13 @@ def prepare(
             if not set(members) <= set(optional):
                 raise
             found, absent = [], dict.fromkeys(members, Status(ABSENT, str(error)))
+        # Sets that only others are made of are counted as well.
+        rows += _counted(found)
         made += [each for each in found if each.data.name in members or _EXTRA.fullmatch(each.data.name)]
         statuses |= absent
     statuses |= {each.data.name: each.status for each in made}
     if missing := [name for name in names if name not in statuses]:
         raise InputError(f"no rule makes the set '{missing[0]}'; correct its name in recipe.conf")
-    rows = [row for each in made for row in counts.compare(each.data)]
-    _refuse_wrong_counts(rows, statuses)
     for each in made:
         each.data.write(each.data.path)
     write_protocol(request.data, recipe, statuses)
@@ -76,13 +77,15 @@ def read_corpus(kind: str, subset: str, request: Request, path: Path) -> DataDir
     return to_data(request.bring(KINDS[kind](request.corpus, subset), kind), path)
 
 
-def _refuse_wrong_counts(rows: Sequence[counts.Row], statuses: dict[str, Status]) -> None:
-    wrong = [row for row in rows if not row.agrees and statuses[row.name].protocol == OFFICIAL]
-    if wrong:
+def _counted(found: Sequence[Made]) -> list[counts.Row]:
+    rows = [row for each in found for row in counts.compare(each.data)]
+    official = {each.data.name for each in found if each.status.protocol == OFFICIAL}
+    if wrong := [row for row in rows if not row.agrees and row.name in official]:
         raise InputError(
             f"the official lists do not give the numbers of the evaluation plan:\n{counts.render(wrong)}\n"
             "Use complete lists and the complete corpus, or leave out --lists for a rebuilt protocol"
         )
+    return rows
 
 
 Family = Callable[[Request, Sequence[str]], tuple[list[Made], dict[str, Status]]]

@@ -11,7 +11,7 @@ def wer(value: float, system: str = "original", name: str = "whisper_base", **pa
 
 
 def uar(value: float, lower: float | None, system: str = "original") -> Record:
-    record = Record("uar", value, lower, 100.0, {"chance": 12.5})
+    record = Record("uar", value, lower, 100.0, notes={"chance": 12.5})
     return record.tagged({"system": system, "set": "emo", "attacker": "whisper_linear"})
 
 
@@ -42,8 +42,8 @@ def test_the_warning_goes_with_every_number_of_the_recogniser_and_with_no_other(
         uar(70, 65),
     ]
     warned = with_warnings(records)
-    assert [WARNING in record.params for record in warned] == [True, True, False, False, False]
-    assert warned[1].value == 97.0 and "94.0 %" in str(warned[1].params[WARNING])
+    assert [WARNING in record.notes for record in warned] == [True, True, False, False, False]
+    assert warned[1].value == 97.0 and "94.0 %" in str(warned[1].notes[WARNING])
 
 
 def test_genders_and_small_language_models_are_no_findings_of_their_own() -> None:

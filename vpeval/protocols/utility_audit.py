@@ -14,7 +14,7 @@ from vpeval.results.names import ORIGINAL
 from vpeval.results.records import Record
 
 WARNING = "warning"
-"""Parameter of records that are not to be believed."""
+"""Note of records that are not to be believed."""
 _HIGHEST_WER = 50.0
 _METRICS = ("wer", "uar")
 
@@ -28,7 +28,7 @@ def with_warnings(records: Sequence[Record]) -> list[Record]:
     """The records, those of recognisers that fail on original speech with a warning: of any system, on the same set."""
     failed = {_key(record): _check(record).sentence for record in _on_original(records) if _check(record).flagged}
     return [
-        record.with_params({WARNING: failed[_key(record)]})
+        record.with_notes({WARNING: failed[_key(record)]})
         if record.metric in (*_METRICS, "cer", "emotion_accuracy") and _key(record) in failed
         else record
         for record in records
@@ -63,7 +63,7 @@ def _check(record: Record) -> Finding:
                 "(text_rules) that fit the corpus"
             )
         return Finding("recogniser", flagged, sentence + ".", numbers)
-    chance = float(record.params.get("chance", 0))
+    chance = float(record.notes.get("chance", 0))
     floor = record.value if record.lower is None else record.lower
     flagged = floor <= chance
     sentence = f"{name}: unweighted average recall {record.value:.1f} %, chance {chance:.1f} %"

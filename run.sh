@@ -7,8 +7,11 @@ stage=0
 stop_stage=12
 recipe=mini               # a folder of egs/
 corpus=                   # folder of the corpus; default: egs/<recipe>/corpus
+lists=                    # official lists of enrolments and trials; without them such recipes rebuild the protocol
 full=false                # true: all trials of the embedded corpus; false: a balanced subset
 anonymizer=mcadams        # a hook script, or the name of a folder in local/anon
+anonymized=               # folder of anonymised files that takes the place of the hook
+allow_missing=false       # true: trials whose anonymised files are missing are left out and counted
 anon_options=             # options for the hook, as one word
 anon_level=               # spk: one pseudo-speaker per speaker; utt: one per utterance; default: that of the recipe
 train_level=              # the same for what attackers are trained on; utt teaches them what a speaker's voices share
@@ -34,9 +37,12 @@ What is up to date is skipped.
   --stage N  --stop-stage N     first and last stage ($stage, $stop_stage)
   --recipe NAME                 folder of egs/ ($recipe)
   --corpus DIR                  folder of the corpus (egs/<recipe>/corpus)
+  --lists DIR                   official lists of enrolments and trials, for recipes of challenges
   --full true|false             all trials, or a balanced subset ($full)
   --anonymizer HOOK             hook script, or a name in local/anon ($anonymizer)
   --anon-options 'STRING'       options for the hook
+  --anonymized DIR              DIR/<set>/<utt>.wav or .flac, or one folder of files: evaluated instead of a hook's
+  --allow-missing true|false    leave out trials whose files are missing there ($allow_missing)
   --anon-level spk|utt          pseudo-speaker per speaker or per utterance (as the recipe says, else spk)
   --train-level spk|utt         the same for training sets; utt makes stronger attackers (recipe, else utt)
   --system NAME                 name for the results (from the hook)
@@ -71,5 +77,5 @@ stage 10 utility "utility: word error rate, pitch correlation"
 stage 11 results "results: table, files of the challenge, LaTeX, figures, report"
 stage 12 submission "submission package"
 
-run_stages recipe corpus full anonymizer anon_options anon_level train_level system attackers allow_scratch calibrate asr \
+run_stages recipe corpus lists full anonymizer anonymized allow_missing anon_options anon_level train_level system attackers allow_scratch calibrate asr \
   train_asr quality edition nj seed cmd command_line

@@ -33,7 +33,7 @@ def main() -> int:
     plan = make(Settings(**args))
     for number, name, title in stages:
         print(f"== stage {number}: {title}", flush=True)
-        if code := in_child(name, plan):
+        if code := in_child(name, plan if name == "data" else plan.prepared()):
             return code
     return 0
 
@@ -55,7 +55,7 @@ def parser() -> script.Parser:
 def make(settings: Settings) -> Plan:
     """The plan; where the encoder of its attackers cannot be had and that is allowed, with others."""
     plan = make_plan(settings)
-    if not plan.corpus.is_dir():
+    if not plan.corpus.exists():
         raise InputError(f"no corpus in {plan.corpus}; give its folder with --corpus DIR")
     if settings.allow_scratch:
         from vpeval.stages.models import SCRATCH, can_be_had

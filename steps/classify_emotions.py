@@ -8,17 +8,10 @@ Makes <out-dir>/<name of data-dir>/predictions for local/score_uar.py. Every spe
 fold that spk2fold names, which has not heard the speaker.
 """
 
-from functools import cache
 from pathlib import Path
 
-import numpy as np
-
-from vpeval.asr.folds import fold_directory
-from vpeval.asr.linear_emotion import LinearClassifier, load_linear
+from vpeval.asr.recognise_emotions import classify
 from vpeval.core import script
-from vpeval.core.tables import write_table
-from vpeval.data.directory import DataDir
-from vpeval.embeddings.ark import read_vectors
 
 
 def main() -> None:
@@ -29,19 +22,8 @@ def main() -> None:
     parser.add_argument("out", metavar="out-dir", type=Path)
     parser.add_argument("data", metavar="data-dir", type=Path, nargs="+")
     args = parser.parse_args()
-
-    @cache
-    def classifier(fold: str) -> LinearClassifier:
-        return load_linear(fold_directory(args.models, fold))
-
     for path in args.data:
-        data = DataDir.load(path)
-        features, folds = read_vectors(args.features / path.name / "embedding.scp"), data.table("spk2fold")
-        predictions: dict[str, str] = {}
-        for spk, utts in data.spk2utt.items():
-            rows = np.stack([features[utt] for utt in utts]).astype(np.float64)
-            predictions |= dict(zip(utts, classifier(folds[spk]).classify(rows), strict=True))
-        write_table(args.out / path.name / "predictions", predictions)
+        classify(args.models, args.features, path, args.out / path.name)
 
 
 if __name__ == "__main__":

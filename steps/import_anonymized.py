@@ -8,12 +8,10 @@ Usage: steps/import_anonymized.py [options] <folder> <system> <data-dir> ...
 as steps/anonymize.sh does: files at 16 kHz, mono, 16 bit are linked, others converted.
 """
 
-import sys
 from pathlib import Path
 
-from vpeval.anon.folder import find_files, import_set
+from vpeval.anon.folder import find_files, import_set, tell
 from vpeval.core import script
-from vpeval.data.layout import name_some
 
 
 def main() -> None:
@@ -32,21 +30,7 @@ def main() -> None:
     args = parser.parse_args()
     for delivery in find_files(args.folder, args.data, args.system, args.allow_missing):
         out = delivery.data.path.with_name(f"{delivery.data.name}_{args.system}")
-        findings = import_set(delivery, out)
-        if not findings:
-            continue
-        print(f"{out}: {len(findings)} utterances, {sum(found.seconds for found in findings):.0f} s of speech")
-        for count, what in (
-            (len(delivery.missing.utts), f"missing, and {delivery.missing.trials} trials left out"),
-            (sum(found.identical for found in findings), "identical to their source"),
-            (sum(found.clipped for found in findings), "clipped"),
-            (sum(found.drifted for found in findings), "more than 50 % longer or shorter than their source"),
-        ):
-            if count:
-                total = len(findings) + len(delivery.missing.utts)
-                print(f"{out}: WARNING: {count} of {total} utterances are {what}", file=sys.stderr)
-        if delivery.extra:
-            print(f"{out}: files that are no utterance of the set: {name_some(delivery.extra)}", file=sys.stderr)
+        tell(delivery, out, import_set(delivery, out))
 
 
 if __name__ == "__main__":

@@ -11,13 +11,8 @@ Makes <out-dir>/fold_<fold>/ for steps/classify_emotions.py.
 
 from pathlib import Path
 
-from vpeval.asr.linear_emotion import train_folds
+from vpeval.asr.recognise_emotions import train
 from vpeval.core import script
-from vpeval.core.config import read_config
-from vpeval.core.errors import InputError
-from vpeval.data.cut import combine
-from vpeval.data.directory import DataDir, staged_directory
-from vpeval.embeddings.ark import read_vectors
 
 
 def main() -> None:
@@ -28,19 +23,7 @@ def main() -> None:
     parser.add_argument("out", metavar="out-dir", type=Path)
     parser.add_argument("data", metavar="data-dir", type=Path, nargs="+")
     args = parser.parse_args()
-
-    settings = read_config(args.conf, encoder=str, model=str, compute=str, classifier=str, penalty=float)
-    if settings["classifier"] != "linear":
-        raise InputError(f"'classifier' must be linear, not '{settings['classifier']}'", args.conf)
-    data, _ = combine([DataDir.load(path) for path in args.data], args.out)
-    features = {}
-    for path in args.data:
-        features |= read_vectors(args.features / path.name / "embedding.scp")
-    models = train_folds(features, data.table("utt2emo"), data.utt2spk, data.table("spk2fold"), settings["penalty"])
-    with staged_directory(args.out) as directory:
-        for fold, classifier in models.items():
-            classifier.save(directory / f"fold_{fold}")
-    print(f"{args.out}: {len(models)} folds, {len(data.speakers)} speakers, {len(data.utts)} utterances")
+    print(f"{args.out}: {train(args.conf, args.features, args.out, args.data)}")
 
 
 if __name__ == "__main__":

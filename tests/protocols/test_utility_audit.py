@@ -2,8 +2,9 @@
 
 import pytest
 
-from vpeval.protocols.utility_audit import WARNING, audit_utility, with_warnings
+from vpeval.protocols.utility_audit import audit_utility, with_warnings
 from vpeval.results.records import Record
+from vpeval.results.remarks import WARNING
 
 
 def wer(value: float, system: str = "original", name: str = "whisper_base", **params: object) -> Record:

@@ -95,6 +95,24 @@ def import_set(delivery: Delivery, out: Path) -> list[Finding]:
     return findings
 
 
+def tell(delivery: Delivery, out: Path, findings: Sequence[Finding]) -> None:
+    """A line on a set that was taken, and on what somebody should know about its files."""
+    if not findings:
+        return
+    log.info("%s: %d utterances, %.0f s of speech", out, len(findings), sum(found.seconds for found in findings))
+    total = len(findings) + len(delivery.missing.utts)
+    for count, what in (
+        (len(delivery.missing.utts), f"missing; {delivery.missing.trials} trials are left out"),
+        (sum(found.identical for found in findings), "identical to their source"),
+        (sum(found.clipped for found in findings), "clipped"),
+        (sum(found.drifted for found in findings), "more than 50 % longer or shorter than their source"),
+    ):
+        if count:
+            log.warning("%s: WARNING: %d of %d utterances are %s", out, count, total, what)
+    if delivery.extra:
+        log.warning("%s: files that are no utterance of the set: %s", out, name_some(delivery.extra))
+
+
 def _take(item: tuple[str, str, Path, Path]) -> Finding:
     """Link a file that is as a hook would have written it, convert any other, and check the result."""
     utt, source, file, target = item

@@ -1,12 +1,15 @@
-"""``commonvoice_a`` and ``commonvoice_b``: the subsets of the legal paper, by its lists or by our rule."""
+"""``commonvoice_a`` and ``commonvoice_b``: the subsets of the legal paper, by its lists or by our rule.
+
+All pairs of them are billions. ``commonvoice_enrolls`` and ``commonvoice_trials_{f,m}`` have some of their speakers and
+utterances, for what looks at pairs of utterances one by one; the legal metrics take all of A and B.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.core.seeds import generator
 from vpeval.corpora.commonvoice import (
     Subsets,
     choose_subsets,
@@ -18,19 +21,17 @@ from vpeval.corpora.commonvoice import (
 from vpeval.corpora.lists import Lists
 from vpeval.corpora.protocol import OFFICIAL, REBUILT, Status
 from vpeval.corpora.request import Made, Request, made_of
-from vpeval.corpora.utterances import Utterance, by_speaker
+from vpeval.corpora.utterances import Utterance, by_speaker, speakers_of
 from vpeval.data.directory import Trial
 from vpeval.data.draw import draw
+from vpeval.data.layout import GENDERS
 
-_TRIED = 10
-"""Utterances of a speaker of B that are tried, and other speakers of the same gender that each is held against."""
+_SPEAKERS, _ENROLLED, _TRIED = 100, 30, 10
+"""Speakers of each gender in the small sets, and how many utterances of each, of A to enrol and of B to try."""
 
 
 def commonvoice_sets(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
-    """A enrols, B is tried: of every speaker some utterances, each against itself and some others of its gender.
-
-    All pairs would be billions; the legal metrics do not use this list but all utterances.
-    """
+    """A and B, and the small sets of both; in the latter, trials are all pairs of a speaker and an utterance."""
     folder = find_commonvoice(request.corpus)
     utterances = read_commonvoice(folder)
     lists = None if request.lists is None else _find_lists(request.lists)
@@ -42,10 +43,23 @@ def commonvoice_sets(request: Request, names: Sequence[str]) -> tuple[list[Made]
         status = Status(OFFICIAL, " and ".join(map(str, lists)))
     _refuse_overlap(subsets)
     a, b = (request.bring(part, "commonvoice") for part in (subsets.a, subsets.b))
-    trials = _draw_trials(a, b, request.seed)
+    made = []
+    enrolled: list[Utterance] = []
+    trials: list[Trial] = []
+    for gender in GENDERS:
+        speakers = draw(speakers_of(b, gender), _SPEAKERS, request.seed, "Common Voice speakers", gender)
+        enrolled += _some(a, speakers, _ENROLLED, request.seed, "enrolled")
+        tried = _some(b, speakers, _TRIED, request.seed, "tried")
+        pairs = [(spk, each.utt, "target" if spk == each.spk else "nontarget") for spk in speakers for each in tried]
+        if tried:
+            made.append(made_of(request, f"commonvoice_trials_{gender}", tried, status, trials=pairs))
+        trials += pairs
     return [
         made_of(request, "commonvoice_a", a, status, enrolls=(each.utt for each in a)),
+        # Its trials make B a trial set, with other pseudo-speakers than A has.
         made_of(request, "commonvoice_b", b, status, trials=trials),
+        made_of(request, "commonvoice_enrolls", enrolled, status, enrolls=(each.utt for each in enrolled)),
+        *made,
     ], {}
 
 
@@ -73,14 +87,13 @@ def _refuse_overlap(subsets: Subsets) -> None:
         raise InputError(f"speaker '{min(lonely)}' of B is not in A; every one must be")
 
 
-def _draw_trials(a: Sequence[Utterance], b: Sequence[Utterance], seed: int) -> list[Trial]:
-    enrolled = {gender: sorted({each.spk for each in a if each.gender == gender}) for gender in ("f", "m")}
-    trials: list[Trial] = []
-    for spk, own in by_speaker(b).items():
-        others = [other for other in enrolled[own[0].gender] if other != spk]
-        size = min(_TRIED, len(others))
-        for utt in draw((each.utt for each in own), _TRIED, seed, "Common Voice tried", spk):
-            trials.append((spk, utt, "target"))
-            chosen = generator(seed, "Common Voice others", utt).choice(len(others), size, replace=False)
-            trials += [(others[i], utt, "nontarget") for i in chosen]
-    return trials
+def _some(
+    utterances: Sequence[Utterance], speakers: Iterable[str], count: int, seed: int, what: str
+) -> list[Utterance]:
+    """Some utterances of each of the speakers."""
+    wanted = set(speakers)
+    chosen: list[Utterance] = []
+    for spk, own in by_speaker(each for each in utterances if each.spk in wanted).items():
+        by_id = {each.utt: each for each in own}
+        chosen += [by_id[utt] for utt in draw(by_id, count, seed, f"Common Voice {what}", spk)]
+    return chosen

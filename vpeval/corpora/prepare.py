@@ -150,7 +150,7 @@ _FAMILIES: tuple[tuple[re.Pattern[str], Family], ...] = (
     (re.compile(r"libritts_(dev|test|train)_(clean|other)(_[0-9]+)?"), _libritts),
     (re.compile(r"IEMOCAP_(dev|test)"), _iemocap),
     (re.compile(r"ravdess_(enrolls|trials_[fm])"), _ravdess),
-    (re.compile(r"commonvoice_[ab]"), commonvoice_sets),
+    (re.compile(r"commonvoice_([ab]|enrolls|trials_[fm])"), commonvoice_sets),
 )
 
 

@@ -24,8 +24,8 @@ _EVALUATION = re.compile(r"(?P<base>.+)_(?:enrolls|trials_(?P<part>f|m|mixed))")
 def table_sets(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
     """The sets called `names`, and those that could not be made with the reason."""
     path = find_table(request.corpus)
-    utterances = request.bring(read_table_corpus(path), "table")
     groups = list(dict.fromkeys(_group(name) for name in names))
+    utterances = request.bring(read_table_corpus(path), groups[0])
     shares = _deal(utterances, groups, request.seed)
     made: list[Made] = []
     absent: dict[str, Status] = {}

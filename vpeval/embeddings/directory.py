@@ -6,7 +6,7 @@ are sorted in the C locale, so that everything drawn from a seed depends on the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from os import PathLike
@@ -98,6 +98,23 @@ class Embeddings:
         owners = self.owners
         vectors = {self.utts[row]: self.vectors[row] for row in rows}
         return vectors, {self.utts[row]: self.speakers[owners[row]] for row in rows}
+
+    def of(self, speakers: Iterable[str]) -> Embeddings:
+        """The same directory with some of its speakers; those that it does not have are passed over."""
+        wanted = set(speakers)
+        if wanted >= set(self.speakers):
+            return self
+        return self.only(
+            utt for utt, owner in zip(self.utts, self.owners, strict=True) if self.speakers[owner] in wanted
+        )
+
+    def only(self, utts: Iterable[str]) -> Embeddings:
+        """The same directory with some of its utterances."""
+        wanted = set(utts)
+        if not wanted & set(self.utts):
+            raise InputError("none of the utterances or speakers that are compared are here", self.directory)
+        vectors, speaker_of = self.rows(np.array([row for row, utt in enumerate(self.utts) if utt in wanted]))
+        return group(self.directory, vectors, speaker_of)
 
     def shuffled(self, seed: int, label: str) -> Indices:
         """All rows, those of every speaker in a random order."""

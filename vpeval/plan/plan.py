@@ -7,13 +7,15 @@ audit and report read it. Making one reads small files and computes nothing.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from vpeval.anon import hooks
 from vpeval.asv.attackers import PRETRAINED, Attacker, model_of, read_attacker
 from vpeval.core.errors import InputError
+from vpeval.corpora.table import NAME as TABLE
+from vpeval.plan.absent import without_absent
 from vpeval.plan.recipe import Recipe, read_recipe
 from vpeval.results.names import CONDITIONS, ORIGINAL, TEXT_RULES
 
@@ -27,8 +29,11 @@ class Settings:
 
     recipe: str = "mini"
     corpus: str = ""
+    lists: str = ""
     full: bool = False
     anonymizer: str = "mcadams"
+    anonymized: str = ""
+    allow_missing: bool = False
     anon_options: str = ""
     anon_level: str = ""
     train_level: str = ""
@@ -98,7 +103,7 @@ class Plan:
 
     recipe: Recipe
     settings: Settings
-    hook: Path
+    hook: Path | None
     system: str
     attackers: tuple[Attacker, ...]
 
@@ -118,8 +123,20 @@ class Plan:
 
     @property
     def corpus(self) -> Path:
-        """Where the corpus is."""
-        return Path(self.settings.corpus or f"egs/{self.recipe.recipe}/corpus")
+        """Where the corpus is: its folder, or a table of utterances."""
+        folder = Path("egs") / self.recipe.recipe
+        if self.settings.corpus:
+            return Path(self.settings.corpus)
+        return folder if (folder / TABLE).is_file() else folder / "corpus"
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the corpus lies in this folder; any other is taken to stay as it was released."""
+        return self.corpus.resolve().is_relative_to(Path.cwd())
+
+    def prepared(self) -> Plan:
+        """The plan without what stage 0 could not make."""
+        return replace(self, recipe=without_absent(self.recipe, DATA))
 
     @property
     def edition(self) -> str:
@@ -135,6 +152,11 @@ class Plan:
     def text_rules(self) -> str:
         """How transcripts are normalised: as the recipe says, else as the edition does."""
         return self.recipe.text_rules or TEXT_RULES[self.edition]
+
+    @property
+    def ser_conf(self) -> Path:
+        """The configuration of an emotion recogniser that the toolkit trains."""
+        return Path("conf/ser") / f"{self.recipe.ser}.yaml"
 
     @property
     def anon_level(self) -> str:
@@ -163,6 +185,16 @@ class Plan:
             for condition in CONDITIONS
             if condition in attacker.conditions
         )
+
+    def sets_of(self, name: str) -> tuple[str, ...]:
+        """The sets that results called `name` rest on: a trial set with its enrolment, joined sets, or all."""
+        joined = {one.name: one.sets for one in (*self.recipe.asr_sets, *self.recipe.emotion_sets)}
+        if name in joined:
+            return joined[name]
+        pairs = [pair for pair in self.recipe.asv_pairs if pair.trials == name]
+        if pairs:
+            return tuple(dict.fromkeys((name, *(pair.enrolls for pair in pairs))))
+        return (name,) if name in self.recipe.eval_sets else self.recipe.eval_sets
 
     def encoders(self) -> dict[str, Path]:
         """Configurations of the encoders, by the name of their embeddings; attackers may share one."""
@@ -213,6 +245,8 @@ class Plan:
     def models(self) -> tuple[str, ...]:
         """The pretrained models of attackers and recogniser, in conf/models.yaml."""
         confs = [*(attacker_conf(attacker.start) for attacker in self.attackers), Path("conf/asr") / f"{self.asr}.yaml"]
+        if self.recipe.emotion_sets and self.ser_conf.is_file():
+            confs.append(self.ser_conf)
         return tuple(dict.fromkeys(model for conf in confs if (model := model_of(conf))))
 
 
@@ -239,9 +273,9 @@ def make_plan(settings: Settings, attackers: tuple[str, ...] = ()) -> Plan:
     names = attackers or tuple(settings.attackers.split()) or recipe.attackers
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"attacker '{twice[0]}' is named twice")
-    hook = hooks.find_hook(settings.anonymizer)
+    hook = None if settings.anonymized else hooks.find_hook(settings.anonymizer)
     hooks.split_options(settings.anon_options)
-    system = settings.system or hooks.system_name(hook)
+    system = settings.system or hooks.system_name(hook or Path(settings.anonymized))
     if not _SYSTEM.fullmatch(system) or system == ORIGINAL:
         raise InputError(f"system '{system}': use small letters, digits and _, and not '{ORIGINAL}'")
     plan = Plan(recipe, settings, hook, system, tuple(read_attacker(attacker_conf(name)) for name in names))

@@ -26,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
+from vpeval.anon.publish import read_missing
 from vpeval.core.errors import InputError
 from vpeval.data.layout import name_some
 from vpeval.embeddings.directory import Embeddings, read_embeddings, unit
@@ -119,10 +120,8 @@ def examine(
     similar: dict[str, Similarity] = {}
     if embeddings is not None:
         names = sorted({name for pair in pairs for name in pair})
-        sets = {
-            name: Versions(read_embeddings(embeddings / name), read_embeddings(embeddings / f"{name}_{system}"))
-            for name in names
-        }
+        partial = {name for name in names if name in checks and read_missing(checks[name].parent).utts}
+        sets = {name: _read_versions(embeddings, name, system, name in partial) for name in names}
         partners = {name: [pair[1 - side] for pair in pairs for side in (0, 1) if pair[side] == name] for name in sets}
         similar = {name: compare(each, [sets[other] for other in partners[name]]) for name, each in sets.items()}
         encoder = embeddings.name
@@ -135,6 +134,11 @@ def examine(
     passed = {name: read_identical(path) for name, path in checks.items()}
     total = sum(count for _, count in passed.values())
     return [*findings, pass_through({name: listed for name, (listed, _) in passed.items()}, similar, total, limits)]
+
+
+def _read_versions(embeddings: Path, name: str, system: str, partial: bool) -> Versions:
+    original, anonymised = read_embeddings(embeddings / name), read_embeddings(embeddings / f"{name}_{system}")
+    return Versions(original.only(anonymised.utts) if partial else original, anonymised)
 
 
 def compare(versions: Versions, others: Sequence[Versions] = ()) -> Similarity:

@@ -1,4 +1,4 @@
-"""Findings of an audit, and the file that keeps them: audit.json of a run."""
+"""Findings of the audits, and the files that keep them: audit.json and utility_audit.json of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 
-FILE = "audit.json"
+FILE, UTILITY_FILE = "audit.json", "utility_audit.json"
+"""What was found about attackers, and about recognisers."""
 CHECKS = {"a": "control", "b": "ladder", "c": "enrolment", "d": "level", "e": "pass-through"}
 """What the checks look at, by their letters."""
 _AGAIN = "run local/audit_attacker.py again"

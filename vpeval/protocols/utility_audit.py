@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from vpeval.protocols.audit import Finding
+from vpeval.protocols.findings import Finding
 from vpeval.results.names import ORIGINAL
 from vpeval.results.records import Record
+from vpeval.results.remarks import WARNING
 
-WARNING = "warning"
-"""Note of records that are not to be believed."""
 _HIGHEST_WER = 50.0
 _METRICS = ("wer", "uar")
 

@@ -14,7 +14,7 @@ import vpeval
 from vpeval.figures.catalogue import CATALOGUE
 from vpeval.figures.data import Results
 from vpeval.figures.style import dark_colours
-from vpeval.protocols.findings import CHECKS, FILE, Finding, read_findings
+from vpeval.protocols.findings import CHECKS, FILE, UTILITY_FILE, Finding, read_findings
 from vpeval.report.criteria import Criterion, criteria, not_tested
 from vpeval.report.listen import Sample, samples
 from vpeval.report.methods import methods
@@ -69,7 +69,7 @@ def build(results: Results, context: Context) -> str:
     recipes = sorted({entry.record.recipe for entry in results.entries if entry.record.recipe})
     eer = headline_eer((entry.record.metric for entry in results.entries), context.edition)
     runs = [table.parent for table in results.tables]
-    findings = {run.name: read_findings(run / FILE) for run in runs if (run / FILE).is_file()}
+    findings = {run.name: found for run in runs if (found := _findings(run))}
     light, dark = _colour_variables()
     return render(
         "page.html",
@@ -90,6 +90,11 @@ def build(results: Results, context: Context) -> str:
         methods=methods(results, context.edition, eer, context.limits, context.command_line),
         version=vpeval.__version__,
     )
+
+
+def _findings(run: Path) -> list[Finding]:
+    """What the audits of a run found about attackers and recognisers."""
+    return [one for name in (FILE, UTILITY_FILE) if (run / name).is_file() for one in read_findings(run / name)]
 
 
 def _system(

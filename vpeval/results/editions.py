@@ -13,6 +13,7 @@ from vpeval.results.attacks import SEMI, attack_model
 from vpeval.results.formats import vpc2020, vpc2022, vpc2024
 from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL, TEXT_RULES
 from vpeval.results.records import Record
+from vpeval.results.remarks import MARK, remarks
 
 EDITIONS = {
     "2020": ("results.txt",),
@@ -34,14 +35,17 @@ def render(
     """The text of one of the results files of an edition.
 
     results.txt shows the numbers of one attacker, the others those of ASV_eval and of ASV_eval^anon (`attacker`). Error
-    rates are those by the edition's own text rules, or by `text_rules`.
+    rates are those by the edition's own text rules, or by `text_rules`. What must be said about the results follows
+    them, marked as remarks.
     """
     records = by_text_rules(records, text_rules or TEXT_RULES[edition])
+    said = "".join(f"{MARK}{remark}\n" for remark in remarks(records))
     if file == "results.txt":
         chosen = of_attacker(records, attacker)
-        return vpc2020.render(chosen) if edition == "2020" else vpc2022.render(chosen)
+        return (vpc2020.render(chosen) if edition == "2020" else vpc2022.render(chosen)) + said
     chosen = as_challenge_attackers(records, asv_eval, attacker)
-    return vpc2022.render_summary(chosen) if file == "results_summary.txt" else vpc2024.render(chosen, edition)
+    text = vpc2022.render_summary(chosen) if file == "results_summary.txt" else vpc2024.render(chosen, edition)
+    return text + said
 
 
 def has_semi_informed(records: Sequence[Record]) -> bool:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from vpeval.anon.hooks import find_hook
+from vpeval.asv.attackers import PRETRAINED
+from vpeval.core.errors import InputError
 from vpeval.plan.plan import Plan
 from vpeval.stages.piece import need
 
@@ -13,6 +16,9 @@ def run(plan: Plan) -> None:
     """Run the hook on all sets of the recipe."""
     recipe = plan.recipe
     need(0, *(plan.original(name) for name in (*recipe.eval_sets, *recipe.train_sets)))
+    if plan.settings.anonymized:
+        _import(plan, recipe.eval_sets, recipe.train_sets if _trains(plan) else ())
+        return
     anonymise(plan, recipe.eval_sets, plan.anon_level)
     anonymise(plan, recipe.train_sets, plan.train_level)
 
@@ -22,8 +28,38 @@ def anonymise(plan: Plan, names: Iterable[str], level: str, system: str = "") ->
     from vpeval.anon import driver
 
     settings = plan.settings
-    hook, options = (find_hook(system), "") if system else (plan.hook, settings.anon_options)
+    if not system and plan.hook is None:
+        _import(plan, (), names)
+        return
+    hook, options = (find_hook(system), "") if system or plan.hook is None else (plan.hook, settings.anon_options)
     sets = {plan.original(name): plan.anonymised(name, system) for name in names}
     anonymiser = driver.Anonymiser(hook, options, "spk" if level == "spk" else "utt", settings.seed)
     logs = plan.run_of(system or plan.system) / "log"
     driver.anonymize(anonymiser, sets, driver.Launch(settings.cmd, settings.nj, logs, driver.TIMEOUT))
+
+
+def _import(plan: Plan, evaluated: Iterable[str], trained: Iterable[str]) -> None:
+    """Take files that were made elsewhere; everything is looked for before anything is done."""
+    from vpeval.anon.folder import find_files, import_set, tell
+
+    folder, learnt = Path(plan.settings.anonymized), tuple(trained)
+    sets = [plan.original(name) for name in (*evaluated, *learnt)]
+    try:
+        deliveries = find_files(folder, sets, plan.system, plan.settings.allow_missing)
+    except InputError as error:
+        if not any(f"{name}: " in str(error) for name in learnt):
+            raise
+        pretrained = " ".join(attacker.name for attacker in plan.attackers if attacker.mode == PRETRAINED)
+        raise InputError(
+            f"{error}\nAttackers are trained on {', '.join(learnt)}; without these files only --attackers "
+            f"'{pretrained}' can be tried, and privacy looks better than it is"
+        ) from None
+    for delivery in deliveries:
+        out = plan.anonymised(delivery.data.name)
+        tell(delivery, out, import_set(delivery, out))
+
+
+def _trains(plan: Plan) -> bool:
+    """Whether anything is trained on speech of the system under test."""
+    trained = any(a.mode != PRETRAINED and a.training_system(plan.system) == plan.system for a in plan.attackers)
+    return trained or plan.settings.train_asr

@@ -57,6 +57,11 @@ class Legal:
 
         enroll = read_pooled(tuple(self.attack.enrolled(name) for name in self.sides.enrolls))
         test = read_pooled(tuple(self.attack.tried(name) for name in self.sides.tests))
+        # Who is not enrolled cannot be linked, and who is not tried cannot be singled out: they are impostors only.
+        if self.metric == "linkability":
+            test = test.of(enroll.speakers)
+        else:
+            enroll = enroll.of(test.speakers)
         protocol = linkability.of_recipe if self.metric == "linkability" else singling_out.of_recipe
         recipe, seed = self.plan.recipe, self.plan.settings.seed
         comparison = read_comparison(str(self.attack.backend) if self.attack.backend else None)

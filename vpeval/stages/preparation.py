@@ -16,8 +16,8 @@ log = logging.getLogger(__name__)
 
 def run(plan: Plan) -> None:
     """Run the program ``prepare`` beside the hook, if there is one: see docs/hooks.md."""
-    program = hooks.find_preparation(plan.hook)
-    if program is None:
+    program = hooks.find_preparation(plan.hook) if plan.hook else None
+    if plan.hook is None or program is None:
         log.info("%s needs no preparation", plan.system)
         return
     sides = [[plan.original(name) for name in names] for names in (plan.recipe.train_sets, plan.recipe.pool_sets)]

@@ -9,10 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from vpeval.anon.publish import Missing
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.jobs.steps import Step, bring_up_to_date
-from vpeval.plan.plan import Plan
+from vpeval.plan.plan import DATA, Plan
+from vpeval.protocols.findings import UTILITY_FILE
 from vpeval.results.names import ORIGINAL
 from vpeval.results.records import Record, read_records
 from vpeval.stages import disclosure, legal, similarity, utility, verification
@@ -70,6 +72,7 @@ def collect(plan: Plan) -> None:
             files = {what: f"{way}/{name}" for what, name in record.files.items()}
             records.append(record.with_files(files) if files else record)
     records += _listened(plan)
+    records = annotate(plan, records)
     if missing[6] or not records:
         raise InputError("has no verification results; run stage 6", plan.run)
     for stage, count in sorted(missing.items()):
@@ -89,6 +92,36 @@ def _listened(plan: Plan) -> list[Record]:
             for record in read_records(folder / RECORDS):
                 records.append(record.with_files({what: f"{way}/{name}" for what, name in record.files.items()}))
     return records
+
+
+def annotate(plan: Plan, records: list[Record]) -> list[Record]:
+    """The records with what must be said about them: a rebuilt protocol, missing files, recognisers that fail."""
+    from vpeval.anon.publish import read_missing
+    from vpeval.corpora.protocol import OFFICIAL, REBUILT, read_protocol
+    from vpeval.protocols.utility_audit import with_warnings
+    from vpeval.results.remarks import MISSING, PROTOCOL
+
+    statuses = read_protocol(DATA, plan.recipe.recipe)
+    missing = {name: read_missing(plan.anonymised(name)) for name in plan.recipe.eval_sets}
+    notes: dict[str, dict[str, str]] = {}
+    lacks: dict[str, dict[str, str]] = {}
+    for name in {record.set for record in records}:
+        sets = plan.sets_of(name)
+        protocols = {statuses[one].protocol for one in sets if one in statuses}
+        told = REBUILT if REBUILT in protocols else OFFICIAL if protocols == {OFFICIAL} else ""
+        notes[name] = {PROTOCOL: told} if told else {}
+        files, trials = (sum(counts) for counts in zip(*(_counts(missing[one]) for one in sets), strict=True))
+        lacks[name] = {MISSING: f"{files} files are missing and {trials} trials left out"} if files else {}
+    return with_warnings(
+        [
+            record.with_notes({**notes[record.set], **({} if record.system == ORIGINAL else lacks[record.set])})
+            for record in records
+        ]
+    )
+
+
+def _counts(missing: Missing) -> tuple[int, int]:
+    return len(missing.utts), missing.trials
 
 
 def result_files(plan: Plan) -> tuple[str, ...]:
@@ -156,7 +189,7 @@ def _report_step(plan: Plan) -> Step:
         files=("report.html",),
         inputs=(
             plan.run / TABLE,
-            plan.run / "audit.json",
+            *_audits(plan),
             plan.run / "figures",
             Path("vpeval/report/templates"),
             LIMITS,
@@ -165,6 +198,12 @@ def _report_step(plan: Plan) -> Step:
         code=("vpeval.report.page",),
         stamp=".report.stamp.json",
     )
+
+
+def _audits(plan: Plan) -> list[Path]:
+    """The audits that were made; that of the recognisers comes with stage 10."""
+    found = plan.run / UTILITY_FILE
+    return [plan.run / "audit.json", *([found] if found.is_file() else [])]
 
 
 def _report(plan: Plan) -> str:
@@ -216,9 +255,12 @@ def _compare(plan: Plan, compared: Sequence[Path]) -> str:
 def _summarise(plan: Plan, compared: Sequence[Path]) -> None:
     from vpeval.results import summary
     from vpeval.results.load import load
+    from vpeval.results.remarks import remarks
 
     records = load(compared)
     sys.stdout.write(summary.render(records, plan.edition))
+    for remark in remarks([record for record in records if record.system in (ORIGINAL, plan.system)]):
+        log.warning(remark)
     first = plan.run / result_files(plan)[0]
     log.info("results: %s, %s, latex/, figures/; all systems: %s", first, TABLE, plan.exp / "comparison")
     log.info("report:  %s", plan.run / "report.html")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from vpeval.anon.publish import read_missing
 from vpeval.core.errors import InputError
+from vpeval.data.layout import name_some
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.plan.plan import Plan
 from vpeval.stages.piece import need
@@ -21,6 +23,9 @@ def run(plan: Plan) -> None:
     anonymised = [plan.anonymised(name) for name in plan.recipe.voice_sets]
     need(3, *originals, *anonymised)
     need(11, plan.run / TABLE)
+    if partial := [name for name in plan.recipe.voice_sets if read_missing(plan.anonymised(name)).utts]:
+        logging.warning(f"no submission package: files of {name_some(partial)} are missing")
+        return
     step = Step(
         stage=12,
         out=plan.run,

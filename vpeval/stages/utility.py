@@ -11,6 +11,7 @@ from vpeval.core.errors import InputError
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.plan.plan import DATA, Plan, version
 from vpeval.plan.recipe import Joined
+from vpeval.protocols.findings import UTILITY_FILE
 from vpeval.results.names import ORIGINAL, SetName
 from vpeval.stages.anonymisation import anonymise
 from vpeval.stages.piece import RECORDS, RESAMPLES, Piece, gender_of, need, run_pieces
@@ -56,6 +57,10 @@ class Recognition:
             f"recipe {self.plan.recipe.recipe} has no dev set of {self.joined.name} to choose LM weights on"
         )
 
+    def data(self, joined: Joined) -> list[Path]:
+        """Where the references are: an anonymised set may lack some utterances."""
+        return [DATA / version(name, self.plan.system, self.side) for name in joined.sets]
+
     def decoded(self, joined: Joined) -> list[Path]:
         """Where the hypotheses of a recognition set are."""
         place = self.plan.exp / "decode" / self.recogniser.name
@@ -65,7 +70,7 @@ class Recognition:
     def step(self) -> Step:
         """Its records, with references and hypotheses beside them."""
         sets = [self.joined, *([self.tuned_on] if self.recogniser.lms else [])]
-        tables = [self.plan.original(name) / file for joined in sets for name in joined.sets for file in _TABLES]
+        tables = [path / file for joined in sets for path in self.data(joined) for file in _TABLES]
         lms = [lm_dir(self.plan)] if self.recogniser.lms else []
         return Step(
             stage=10,
@@ -102,11 +107,11 @@ class Recognition:
         """Count the errors."""
         from vpeval.protocols.recognition import read_speech, score_decoded, score_rescored
 
-        speech = read_speech([self.plan.original(name) for name in self.joined.sets])
+        speech = read_speech(self.data(self.joined))
         settings = self.plan.text_rules, RESAMPLES, self.plan.settings.seed
         if not self.recogniser.lms:
             return score_decoded(speech, self.decoded(self.joined), out, *settings, self.tags)
-        tuning = read_speech([self.plan.original(name) for name in self.tuned_on.sets])
+        tuning = read_speech(self.data(self.tuned_on))
         lms = {name: lm_dir(self.plan) / f"{name}.arpa" for name in _LMS}
         decoded, tuned = self.decoded(self.joined), self.decoded(self.tuned_on)
         return score_rescored(speech, decoded, tuning, tuned, self.tuned_on.name, lms, out, *settings, self.tags)
@@ -152,12 +157,15 @@ class Pitch:
 
     def make(self, out: Path) -> str:
         """Track the anonymised speech and correlate."""
+        from vpeval.anon.publish import read_missing
         from vpeval.audio.tracks import read_tracks, track_all
         from vpeval.data.directory import DataDir
         from vpeval.protocols.pitch import refuse_other_utterances, score_pitch
         from vpeval.results.records import write_records
 
         original, anonymised = (DataDir.load(path) for path in self.step.inputs[:2])
+        if read_missing(anonymised.path).utts:
+            original = original.subset(anonymised.utts)
         refuse_other_utterances(original, anonymised)
         before = read_tracks(self.tracks.out / "tracks.npz")
         after = track_all(anonymised.wav, self.plan.settings.nj)
@@ -214,8 +222,13 @@ class Emotion:
     @property
     def predicted(self) -> list[Path]:
         """Where the predictions are."""
-        place = self.plan.exp / "emotions" / Path(self.plan.recipe.ser).name
+        place = emotions_dir(self.plan)
         return [place / version(name, self.plan.system, self.side) / "predictions" for name in self.joined.sets]
+
+    @property
+    def data(self) -> list[Path]:
+        """Where the labels are: an anonymised set may lack some utterances."""
+        return [DATA / version(name, self.plan.system, self.side) for name in self.joined.sets]
 
     @property
     def tags(self) -> dict[str, str]:
@@ -231,15 +244,14 @@ class Emotion:
     @property
     def step(self) -> Step:
         """Its records."""
-        data = [self.plan.original(name) for name in self.joined.sets]
-        tables = [path / name for path in data for name in ("utt2emo", "utt2spk", "spk2fold")]
+        tables = [path / name for path in self.data for name in ("utt2emo", "utt2spk", "spk2fold")]
         return Step(
             stage=10,
             out=self.plan.run_of(self.tags["system"])
             / f"UAR_{self.tags['attacker']}-{version(self.joined.name, self.plan.system, self.side)}",
             files=(RECORDS,),
             inputs=(*self.predicted, *(path for path in tables if path.is_file())),
-            options=self.tags,
+            options={"seed": self.plan.settings.seed, "resamples": RESAMPLES, **self.tags},
             code=("vpeval.protocols.emotion",),
         )
 
@@ -248,9 +260,9 @@ class Emotion:
         from vpeval.protocols.emotion import score_predictions
         from vpeval.results.records import write_records
 
-        records = score_predictions([self.plan.original(name) for name in self.joined.sets], self.predicted)
+        records = score_predictions(self.data, self.predicted, RESAMPLES, self.plan.settings.seed)
         write_records(out / RECORDS, [record.tagged(self.tags) for record in records])
-        return f"UAR {records[0].value:.2f} %"
+        return f"UAR {records[0].value:.2f} %, chance {records[0].notes['chance']:.2f} %"
 
 
 def pieces(plan: Plan) -> list[Piece]:
@@ -284,6 +296,40 @@ def run(plan: Plan) -> None:
     pitch = [Pitch(plan, name) for name in recipe.trial_sets]
     bring_up_to_date(((one.tracks, one.track) for one in pitch), "F0 tracks of original speech")
     run_pieces(pieces(plan))
+    bring_up_to_date([(audit_step(plan), lambda out: _audit(plan, out))], "audit")
+
+
+def audit_step(plan: Plan) -> Step:
+    """The audit of the recognisers."""
+    scored = tuple(piece.step.out / RECORDS for piece in _audited(plan))
+    return Step(
+        10, plan.run, (UTILITY_FILE,), scored, {}, ("vpeval.protocols.utility_audit",), ".utility_audit.stamp.json"
+    )
+
+
+def _audited(plan: Plan) -> list[Piece]:
+    return [piece for piece in pieces(plan) if isinstance(piece, (Recognition, Emotion))]
+
+
+def _audit(plan: Plan, out: Path) -> str:
+    from vpeval.protocols.findings import write_findings
+    from vpeval.protocols.utility_audit import audit_utility
+    from vpeval.results.records import read_records
+
+    records = [record for piece in _audited(plan) for record in read_records(piece.step.out / RECORDS)]
+    findings = audit_utility(records)
+    for finding in findings:
+        if finding.flagged:
+            log.warning(f"audit ({finding.check}): WARNING: {finding.sentence}")
+        else:
+            log.info(f"audit ({finding.check}): {finding.sentence}")
+    write_findings(out / UTILITY_FILE, findings)
+    return f"audit of the recognisers, {sum(finding.flagged for finding in findings)} warnings"
+
+
+def emotions_dir(plan: Plan) -> Path:
+    """Where the predictions of the emotion recogniser are."""
+    return plan.exp / "emotions" / Path(plan.recipe.ser).name
 
 
 def lm_dir(plan: Plan) -> Path:
@@ -345,11 +391,15 @@ def _make_lms(out: Path, texts: Iterable[Path]) -> str:
 def _predict_emotions(plan: Plan) -> None:
     from vpeval.asr.decoding import predict_emotions
 
-    models = Path(plan.recipe.ser)
+    models, settings = Path(plan.recipe.ser), plan.settings
     names = dict.fromkeys(name for joined in plan.recipe.emotion_sets for name in joined.sets)
-    sets = [DATA / version(name, plan.system, side) for side in "oa" for name in names]
-    settings = plan.settings
-    for target in predict_emotions(models, plan.exp / "emotions" / models.name, sets, settings.cmd, settings.nj):
+    sets = {side: [DATA / version(name, plan.system, side) for name in names] for side in "oa"}
+    if plan.ser_conf.is_file():
+        from vpeval.asr.recognise_emotions import recognise_emotions
+
+        recognise_emotions(plan.ser_conf, emotions_dir(plan), sets["o"], sets["a"], settings.cmd, settings.nj)
+        return
+    for target in predict_emotions(models, emotions_dir(plan), [*sets["o"], *sets["a"]], settings.cmd, settings.nj):
         log.info("%s: emotions of %d utterances", target.out, len(target.data.utts))
 
 

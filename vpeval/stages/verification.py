@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.jobs.steps import Step, bring_up_to_date
-from vpeval.plan.plan import Attack, Plan, version
+from vpeval.plan.plan import DATA, Attack, Plan, version
 from vpeval.plan.recipe import Pair
 from vpeval.results.names import SetName
 from vpeval.stages.piece import LIMITS, RECORDS, RESAMPLES, gender_of, run_pieces
@@ -29,7 +29,7 @@ class Verification:
         """Its scores and records."""
         parts = [self.pair, *self.development]
         sides = [side for one in parts for side in (self.attack.enrolled(one.enrolls), self.attack.tried(one.trials))]
-        data = [self.plan.original(one.trials) / name for one in parts for name in ("trials", "utt2spk")]
+        data = [self.data(one) / name for one in parts for name in ("trials", "utt2spk")]
         backend = [self.attack.backend] if self.attack.backend else []
         return Step(
             stage=6,
@@ -39,6 +39,10 @@ class Verification:
             options={"seed": self.plan.settings.seed, "resamples": RESAMPLES, **self.tags, **self.attack.notes},
             code=("vpeval.protocols.attack",),
         )
+
+    def data(self, pair: Pair) -> Path:
+        """Where the trials are: an anonymised set may lack some of them."""
+        return DATA / version(pair.trials, self.plan.system, self.attack.condition[1])
 
     @property
     def out(self) -> Path:
@@ -69,7 +73,7 @@ class Verification:
 
         def trial_set(pair: Pair) -> TrialSet:
             sides = self.attack.enrolled(pair.enrolls), self.attack.tried(pair.trials)
-            return TrialSet(*sides, self.plan.original(pair.trials))
+            return TrialSet(*sides, self.data(pair))
 
         records = verify(
             trial_set(self.pair),

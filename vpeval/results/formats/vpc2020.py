@@ -25,11 +25,11 @@ from decimal import Decimal, InvalidOperation
 from os import PathLike
 
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_lines
 from vpeval.metrics.wer import ErrorCounts
 from vpeval.metrics.zebra import zebra_tag
 from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.results.records import Record
+from vpeval.results.remarks import result_lines
 
 _SUFFIX = "_anon"
 
@@ -108,7 +108,7 @@ class _Block:
 
 def read(path: str | PathLike[str], system: str = "") -> list[Record]:
     """The records of a results.txt; anonymised data are those of `system`, by default the suffix of their sets."""
-    return read_blocks(read_lines(path), path, system)
+    return read_blocks(result_lines(path), path, system)
 
 
 def read_blocks(

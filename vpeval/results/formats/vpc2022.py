@@ -23,11 +23,11 @@ from math import isfinite
 from os import PathLike
 
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_lines
 from vpeval.results.averages import average
 from vpeval.results.formats import vpc2020
 from vpeval.results.names import ASR_EVAL, ASR_EVAL_ANON, ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, SetName
 from vpeval.results.records import Record
+from vpeval.results.remarks import result_lines
 
 _PITCH = re.compile(r"(?P<set>\S+_trials\S*)  Pitch_correlation: mean=(?P<mean>-?\d\.\d{4}) std=(?P<std>\d\.\d{4})")
 _FACT = re.compile(r"(?P<name>\S+)(?P<value>  \S.*)")
@@ -57,7 +57,7 @@ _AVERAGES = (
 
 def read(path: str | PathLike[str], system: str = "", attacker: str = "") -> list[Record]:
     """The records of a results file; its verification numbers are those of `attacker`."""
-    lines = list(read_lines(path))
+    lines = list(result_lines(path))
     pitch = _pitch(lines, path)
     rest = [(number, text) for number, text in lines if number not in pitch]
     records = vpc2020.read_blocks(rest, path, system) if rest or not pitch else []
@@ -77,7 +77,7 @@ def render(records: Iterable[Record]) -> str:
 
 def read_summary(path: str | PathLike[str], system: str = "") -> list[Record]:
     """The records of a results_summary.txt; the averages must follow from them."""
-    lines = list(read_lines(path))
+    lines = list(result_lines(path))
     pitch = _pitch(lines, path)
     blocks: list[tuple[int, str]] = []
     stated: dict[str, tuple[int, str]] = {}

@@ -29,9 +29,9 @@ from decimal import Decimal, InvalidOperation
 from os import PathLike
 
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_lines
 from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL, SetName
 from vpeval.results.records import Record
+from vpeval.results.remarks import result_lines
 
 _BANNER = re.compile(r"---- (?P<title>\S.*) ----")
 _TIME = re.compile(r"Time: (?P<time>\d\d-\d\d-\d\d_\d\d:\d\d)")
@@ -129,7 +129,7 @@ def render(records: Iterable[Record], edition: str = "") -> str:
 def _sections(path: str | PathLike[str]) -> Iterator[_Section]:
     section: _Section | None = None
     written = ""
-    for number, text in read_lines(path, blanks=True):
+    for number, text in result_lines(path, blanks=True):
         banner = _BANNER.fullmatch(text.strip())
         if banner and (time := _TIME.fullmatch(banner["title"])):
             written = time["time"]

@@ -1,0 +1,168 @@
+"""Recipes of real corpora on replicas in the released layouts, files made elsewhere, and the worked example of the docs."""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from vpeval.corpora.protocol import read_protocol
+from vpeval.data.directory import DataDir
+from vpeval.plan.recipe import read_recipe
+from vpeval.results.records import read_records
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATE = ("--anonymizer", "local/anon/template/anonymize.py")
+
+pytestmark = pytest.mark.e2e
+
+
+def _load_replicas():
+    spec = importlib.util.spec_from_file_location("replicas", ROOT / "tests/corpora/replicas.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def clone(make_clone):
+    return make_clone("corpora")
+
+
+@pytest.fixture(scope="module")
+def replica(tmp_path_factory):
+    replicas = _load_replicas()
+    return lambda recipe: str(replicas.for_recipe(recipe, tmp_path_factory.mktemp(recipe)))
+
+
+@pytest.mark.parametrize("recipe", ["vpc2022", "vpc2024", "vpc2026", "commonvoice", "ravdess"])
+def test_a_replica_goes_through_stages_0_to_3(clone, replica, recipe):
+    output = clone.run("--recipe", recipe, "--corpus", replica(recipe), "--stop-stage", "3", "--nj", "2", *TEMPLATE)
+    sets = read_recipe(ROOT / f"egs/{recipe}/recipe.conf")
+    for name in sets.eval_sets:
+        data, anonymised = (DataDir.load(clone.path / "data" / f"{name}{suffix}") for suffix in ("", "_template"))
+        assert data.utts == anonymised.utts and data.trials == anonymised.trials
+        os.chdir(clone.path)
+        assert all(Path(path).is_file() for path in (*data.wav.values(), *anonymised.wav.values()))
+    if recipe.startswith("vpc"):
+        assert "Numbers of the evaluation plan" in output and "protocol: rebuilt" in output
+        assert DataDir.load(clone.path / "data/train-clean-360").spk2gender == {
+            "14": "f",
+            "16": "m",
+            "17": "f",
+            "19": "m",
+        }
+    if recipe == "commonvoice":
+        a, b = (DataDir.load(clone.path / f"data/commonvoice_{letter}") for letter in "ab")
+        assert set(b.speakers) < set(a.speakers) and not set(a.utts) & set(b.utts)
+    if sets.emotion_sets:
+        emotional = DataDir.load(clone.path / "data" / sets.emotion_sets[0].sets[0])
+        assert set(emotional.table("spk2fold").values()) > {"1", "2"} or recipe == "ravdess"
+
+
+def test_the_replica_of_vpc2020_goes_through_all_stages_and_says_that_its_protocol_is_rebuilt(clone, replica):
+    output = clone.run("--recipe", "vpc2020", "--corpus", replica("vpc2020"), "--nj", "2", *TEMPLATE)
+    run = clone.path / "exp/vpc2020/runs/template"
+    assert "protocol: rebuilt" in output.rpartition("== stage 11")[2]
+    records = read_records(run / "results.jsonl")
+    assert {record.notes.get("protocol") for record in records} == {"rebuilt"}
+    assert {record.set for record in records if record.metric == "eer_kaldi"} >= {
+        "libri_dev_trials_f",
+        "vctk_test_trials_m_common",
+    }
+    assert {record.set for record in records if record.metric == "wer"} == {
+        f"{corpus}_{part}_asr" for corpus in ("libri", "vctk") for part in ("dev", "test")
+    }
+    assert "# protocol: rebuilt" in (run / "results.txt").read_text()
+    assert (run / "submission.tar.gz").is_file()
+    assert {status.protocol for status in read_protocol(clone.path / "data", "vpc2020").values()} == {
+        "rebuilt",
+        "whole",
+    }
+
+
+def test_files_made_elsewhere_give_the_results_of_the_hook_that_made_them(make_clone, tmp_path):
+    clone = make_clone("folder")
+    clone.run("--nj", "2", "--stop-stage", "11")
+    for wav in clone.path.glob("data/*_mcadams/wav"):
+        shutil.copytree(wav, tmp_path / "files" / wav.parent.name.removesuffix("_mcadams"), symlinks=False)
+    output = clone.run(
+        "--nj",
+        "2",
+        "--stage",
+        "2",
+        "--stop-stage",
+        "11",
+        "--anonymized",
+        str(tmp_path / "files"),
+        "--system",
+        "elsewhere",
+    )
+    assert "elsewhere needs no preparation" in output
+    hook, folder = (clone.path / f"exp/tiny/runs/{system}/results.jsonl" for system in ("mcadams", "elsewhere"))
+    assert folder.read_text().replace("elsewhere", "mcadams") == hook.read_text()
+
+    # Without some of the files nothing is evaluated, unless one asks for it, and then every result says so.
+    gone = sorted((tmp_path / "files/tiny_dev_trials_f").iterdir())[:2]
+    for path in gone:
+        path.unlink()
+    failed = subprocess.run(
+        clone._command(("--stage", "3", "--anonymized", str(tmp_path / "files"), "--system", "partial")),
+        **clone._settings(),
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    assert failed.returncode == 1 and f"tiny_dev_trials_f: 2 of 12 files ({gone[0].stem}" in failed.stdout
+    options = ("--anonymized", str(tmp_path / "files"), "--allow-missing", "true", "--system", "partial")
+    output = clone.run("--nj", "2", "--stage", "3", *options)
+    assert "partial: tiny_dev_trials_f: 2 files are missing" in output and "no submission package" in output
+    records = read_records(clone.path / "exp/tiny/runs/partial/results.jsonl")
+    told = {record.set for record in records if record.system == "partial" and "missing_files" in record.notes}
+    assert told == {"tiny_dev_trials_f", "tiny_dev_asr", "tiny_all"}
+    counts = {
+        r.condition: r.counts
+        for r in records
+        if r.metric == "eer_kaldi" and r.set == "tiny_dev_trials_f" and r.attacker == "ecapa"
+    }
+    assert counts["oo"]["targets"] - counts["aa"]["targets"] == 2
+
+
+def test_a_recogniser_that_does_not_fit_is_flagged_everywhere(make_clone):
+    pytest.importorskip("vosk")
+    clone = make_clone("misfit")
+    output = clone.run("--nj", "2", "--asr", "vosk_digits", "--attackers", "ecapa")
+    assert "audit (recogniser): WARNING: vosk_digits on original speech of tiny_dev_asr" in output
+    run = clone.path / "exp/tiny/runs/mcadams"
+    assert "# warning: vosk_digits on original speech" in (run / "results.txt").read_text()
+    assert all("warning" in record.notes for record in read_records(run / "results.jsonl") if record.metric == "wer")
+    assert "vosk_digits on original speech of tiny_dev_asr" in (run / "report.html").read_text()
+
+
+def test_the_worked_example_of_the_docs_works_to_the_letter(make_clone):
+    clone = make_clone("example")
+    section = (ROOT / "docs/corpora.md").read_text().partition("## Adding a corpus")[2].partition("\n## ")[0]
+    blocks = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    assert len(blocks) == 3
+    for block in blocks:
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", block], **clone._settings(), stdout=subprocess.PIPE, check=False
+        )
+        assert done.returncode == 0, done.stdout
+    metrics = {record.metric for record in read_records(clone.path / "exp/mine/runs/mcadams/results.jsonl")}
+    assert {"eer_kaldi", "linkability", "wer", "pitch_correlation"} <= metrics
+
+    # The same table without genders, sessions and texts.
+    table = clone.path / "egs/mine/utterances.tsv"
+    table.write_text("".join("\t".join(line.split("\t")[:3]).rstrip("\n") + "\n" for line in table.open()))
+    conf = clone.path / "egs/mine/recipe.conf"
+    conf.write_text(
+        'recipe=mine\nasv_pairs="mine_enrolls:mine_trials_mixed"\nasr_sets="mine_asr:mine_trials_mixed"\n'
+        'attackers="ecapa"\nlegal_sizes="all"\nsrd_inputs=1\n'
+    )
+    output = clone.run("--recipe", "mine", "--corpus", "egs/mine", "--nj", "2")
+    assert "no text" in output
+    metrics = {record.metric for record in read_records(clone.path / "exp/mine/runs/mcadams/results.jsonl")}
+    assert "eer_kaldi" in metrics and "wer" not in metrics

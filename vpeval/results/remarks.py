@@ -1,0 +1,42 @@
+"""What must be said wherever results are shown: they are not official, partial, or not to be believed.
+
+Records carry it in their notes: ``protocol`` (rebuilt), ``missing_files`` and ``warning``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from os import PathLike
+
+from vpeval.core.tables import read_lines
+from vpeval.data.layout import name_some
+from vpeval.results.records import Record
+
+PROTOCOL, MISSING, WARNING = "protocol", "missing_files", "warning"
+MARK = "# "
+"""How a line of a results file begins that holds no result."""
+
+
+def result_lines(path: str | PathLike[str], blanks: bool = False) -> Iterator[tuple[int, str]]:
+    """The numbered lines of a results file, without remarks."""
+    return ((line, text) for line, text in read_lines(path, blanks) if not text.startswith(MARK))
+
+
+def remarks(records: Iterable[Record]) -> list[str]:
+    """The remarks on some records, each once."""
+    rebuilt: dict[str, None] = {}
+    missing: dict[str, str] = {}
+    warnings: dict[str, None] = {}
+    for record in records:
+        if record.notes.get(PROTOCOL) == "rebuilt":
+            rebuilt[record.set] = None
+        if MISSING in record.notes:
+            missing[record.set] = str(record.notes[MISSING])
+        if WARNING in record.notes:
+            warnings[str(record.notes[WARNING])] = None
+    found = []
+    if rebuilt:
+        sets = name_some(rebuilt, 4)
+        found.append(f"protocol: rebuilt. Sets drawn by us, not those of the official lists: {sets}")
+    found += [f"partial: {name}: {what}" for name, what in missing.items()]
+    return [*found, *(f"warning: {sentence}" for sentence in warnings)]

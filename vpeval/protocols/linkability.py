@@ -67,7 +67,10 @@ def score_linkability(
 def of_recipe(
     enroll: Embeddings, test: Embeddings, comparison: Comparison, sizes: str, utts: str, resamples: int, seed: int
 ) -> Scores:
-    """Linkability over the sizes and numbers of utterances of a recipe, and with all utterances of a speaker."""
-    n_enroll = parse_sizes("legal_sizes", sizes, "20,100,all", least=2)
-    n_utts = parse_sizes("legal_utts", f"{utts},all" if utts else None, "1,3,30,all")
+    """Linkability over the sizes and numbers of utterances of a recipe, and with all utterances of a speaker.
+
+    What a recipe asks for and a part of its corpus does not have is left out.
+    """
+    n_enroll = parse_sizes("legal_sizes", None, sizes, least=2)
+    n_utts = parse_sizes("legal_utts", None, f"{utts or '1,3,30'},all")
     return score_linkability(enroll, test, comparison, n_enroll, n_utts, 0, resamples, seed)

@@ -112,7 +112,10 @@ def _singling_out_curve(
 def of_recipe(
     enroll: Embeddings, test: Embeddings, comparison: Comparison, sizes: str, utts: str, resamples: int, seed: int
 ) -> Scores:
-    """Singling out over the sizes and numbers of utterances of a recipe, with the paper's enrolment and draws."""
-    n_speakers = parse_sizes("legal_sizes", sizes, "20,100,all", least=2)
-    n_utts = parse_sizes("legal_utts", utts or None, "1,3,30", has_all=False)
+    """Singling out over the sizes and numbers of utterances of a recipe, with the paper's enrolment and draws.
+
+    What a recipe asks for and a part of its corpus does not have is left out.
+    """
+    n_speakers = parse_sizes("legal_sizes", None, sizes, least=2)
+    n_utts = parse_sizes("legal_utts", None, utts or "1,3,30", has_all=False)
     return score_singling_out(enroll, test, comparison, n_speakers, n_utts, SinglingOutOptions(), resamples, seed)

@@ -40,7 +40,8 @@ def parse_sizes(option: str, given: str | None, default: str, least: int = 1, ha
         number = item.isascii() and item.isdigit() and int(item) >= least
         if not number and not (has_all and item == "all"):
             wanted = f"a whole number of at least {least}" + (" or 'all'" if has_all else "")
-            raise InputError(f"{option} {given}: '{item}' is not {wanted}; separate several by commas")
+            shown = default if given is None else given
+            raise InputError(f"{option} {shown}: '{item}' is not {wanted}; separate several by commas")
     numbers = sorted({int(item) for item in items if item != "all"})
     return Sizes(option, tuple(numbers), "all" in items, given is not None)
 

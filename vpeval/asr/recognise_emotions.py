@@ -15,6 +15,7 @@ from vpeval.asr.folds import fold_directory
 from vpeval.asr.linear_emotion import load_linear, train_folds
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
 from vpeval.core.tables import write_table
 from vpeval.data.cut import combine
 from vpeval.data.directory import DataDir
@@ -24,6 +25,8 @@ from vpeval.jobs.steps import Step, bring_up_to_date
 
 KEYS: dict[str, type] = {"encoder": str, "model": str, "compute": str, "classifier": str, "penalty": float}
 _CODE = (__name__,)
+_FOLDS = "folds"
+"""The last file of a training, which names the folds."""
 
 
 def recognise_emotions(
@@ -33,7 +36,7 @@ def recognise_emotions(
     features, models = out / "features", out / "models"
     extract_embeddings(conf, features, [*original, *anonymised], cmd, nj)
     heard = [features / path.name for path in original]
-    training = Step(10, models, (), (conf, *heard, *original), {}, _CODE)
+    training = Step(10, models, (_FOLDS,), (conf, *heard, *original), {}, _CODE)
     bring_up_to_date([(training, lambda _: train(conf, features, models, original))], "emotion recogniser")
     steps = [
         (Step(10, out / path.name, ("predictions",), (models, features / path.name, path), {}, _CODE), path)
@@ -56,6 +59,7 @@ def train(conf: Path, features: Path, out: Path, sources: Sequence[Path]) -> str
     models = train_folds(vectors, data.table("utt2emo"), data.utt2spk, data.table("spk2fold"), settings["penalty"])
     for fold, classifier in models.items():
         classifier.save(fold_directory(out, fold))
+    write_text(out / _FOLDS, "".join(f"{fold}\n" for fold in models))
     return f"{len(models)} folds, {len(data.speakers)} speakers, {len(data.utts)} utterances"
 
 

@@ -123,7 +123,12 @@ def examine(
         partial = {name for name in names if name in checks and read_missing(checks[name].parent).utts}
         sets = {name: _read_versions(embeddings, name, system, name in partial) for name in names}
         partners = {name: [pair[1 - side] for pair in pairs for side in (0, 1) if pair[side] == name] for name in sets}
-        similar = {name: compare(each, [sets[other] for other in partners[name]]) for name, each in sets.items()}
+        # A set of single utterances says nothing about voices; its verification was looked at above.
+        similar = {
+            name: compare(each, [sets[other] for other in partners[name]])
+            for name, each in sets.items()
+            if len(each.original.speakers) > 1 and each.original.counts.max() > 1
+        }
         encoder = embeddings.name
         if any(finding.flagged and finding.numbers.get("attacker") == encoder for finding in findings):
             findings += untold(encoder)

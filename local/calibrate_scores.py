@@ -11,9 +11,8 @@ import numpy as np
 from vpeval.asv import calibration
 from vpeval.core import script
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
-from vpeval.core.tables import read_rows
-from vpeval.data.trials import read_scores, read_trials
+from vpeval.core.tables import read_rows, to_number
+from vpeval.data.trials import read_scores, read_trials, write_pair_scores
 
 
 def main() -> None:
@@ -33,11 +32,11 @@ def main() -> None:
     rows = []
     for number, (spk, utt, score) in read_rows(args.scores, "speaker", "utterance", "score"):
         try:
-            value = float(score)
+            value = to_number(score)
         except ValueError:
             raise InputError(f"'{score}' is not a number; score the trials again", args.scores, number) from None
-        rows.append(f"{spk} {utt} {line.slope * value + line.offset:.6f}\n")
-    write_text(args.out, "".join(rows))
+        rows.append((spk, utt, line.slope * value + line.offset))
+    write_pair_scores(args.out, rows)
     print(f"{args.out}: LLR = {line.slope:.4g} * score {line.offset:+.4g}")
 
 

@@ -9,8 +9,8 @@ Usage: steps/score_trials.py [--backend NPZ] <enroll-embedding-dir> <trial-embed
 from vpeval.asv import backend
 from vpeval.asv.scoring import score_trials
 from vpeval.core import script
-from vpeval.core.files import write_text
 from vpeval.data.directory import trial_rows
+from vpeval.data.trials import write_pair_scores
 from vpeval.embeddings.directory import read_embeddings
 
 
@@ -26,8 +26,7 @@ def main() -> None:
     pairs = [(spk, utt) for _, (spk, utt, _) in trial_rows(args.trials)]
     model = backend.load(args.backend) if args.backend else None
     scores = score_trials(read_embeddings(args.enroll), read_embeddings(args.trial), pairs, model)
-    lines = (f"{spk} {utt} {score:.6f}\n" for (spk, utt), score in zip(pairs, scores, strict=True))
-    write_text(args.scores, "".join(lines))
+    write_pair_scores(args.scores, ((spk, utt, score) for (spk, utt), score in zip(pairs, scores, strict=True)))
 
 
 if __name__ == "__main__":

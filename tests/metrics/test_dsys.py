@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import reproducible
 
 from vpeval.metrics.dsys import dsys, dsys_null
 from vpeval.metrics.scores import pool
@@ -18,6 +19,7 @@ def reference(targets, nontargets):
     return np.trapezoid(d * y1, centres)
 
 
+@reproducible
 @given(st.integers(0, 10**6), st.integers(20, 1200), st.integers(1, 400), st.sampled_from([1, 2, 6]))
 def test_dsys_is_the_reference_estimator(seed, n_targets, n_nontargets, digits):
     rng = np.random.default_rng(seed)

@@ -45,9 +45,14 @@ class Backend:
 
     def scores(self, enroll: Embeddings, trial: Embeddings) -> Floats:
         """LLRs, speakers of `enroll` × utterances of `trial`."""
+        enrolled, tried = self.factors(enroll, trial)
+        return enrolled @ tried.T
+
+    def factors(self, enroll: Embeddings, trial: Embeddings) -> tuple[Floats, Floats]:
+        """A row per speaker of `enroll` and per utterance of `trial`, whose scalar products are the LLRs."""
         self.check(enroll, trial)
         stats = plda.gather(self.process(enroll.vectors), enroll.owners)
-        return self.plda.llr(stats.means, stats.counts, self.process(trial.vectors))
+        return self.plda.enrolled(stats.means, stats.counts), self.plda.tried(self.process(trial.vectors))
 
     def check(self, *parts: Embeddings) -> None:
         """Raise an InputError unless the vectors are of the dimension that the back end was estimated on."""

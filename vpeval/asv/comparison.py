@@ -14,7 +14,7 @@ import numpy as np
 
 from vpeval.asv.backend import Backend, load
 from vpeval.embeddings.directory import Embeddings, Indices
-from vpeval.metrics.ranks import Similarity, Vectors
+from vpeval.metrics.vectors import Similarity, Vectors
 
 _LABEL = "enrolment utterances"
 
@@ -58,9 +58,9 @@ class LogLikelihoodRatio:
     def enroll(self, speakers: Embeddings, who: Indices, n_utts: int | None = None, seed: int = 0) -> Vectors:
         """What the back end knows of the speakers."""
         self.backend.check(speakers)
-        processed = replace(speakers, vectors=self.backend.process(speakers.vectors).astype(np.float32))
+        processed = replace(speakers, vectors=self.backend.process(speakers.vectors))
         counts = speakers.counts[who] if n_utts is None else np.minimum(speakers.counts[who], n_utts)
-        means = processed.means(who, n_utts, seed, _LABEL).astype(np.float64)
+        means = processed.means(who, n_utts, seed, _LABEL).astype(np.float64, copy=False)
         return self.backend.plda.enrolled(means, counts)
 
     def test(self, vectors: Vectors) -> Vectors:

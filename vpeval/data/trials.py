@@ -5,7 +5,7 @@ Both files may be in any order, but they must hold the same pairs, each once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 
@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_rows, read_table
+from vpeval.core.files import write_text
+from vpeval.core.tables import read_rows, read_table, to_number
 from vpeval.data.directory import trial_rows
 from vpeval.metrics.similarity import PairScores
 
@@ -96,6 +97,12 @@ def read_pair_scores(path: StrPath, first: str, second: str) -> tuple[list[Pair]
     return pairs, _numbers(path, texts)
 
 
+def write_pair_scores(path: StrPath, rows: Iterable[tuple[str, str, float]]) -> None:
+    """Write ``<first> <second> <score>`` lines; a score has the digits that read as the same number."""
+    lines = (f"{one} {other} {repr(float(score)).removesuffix('.0')}\n" for one, other, score in rows)
+    write_text(path, "".join(lines))
+
+
 def trial_speakers(
     trials: Trials, utt2spk: Mapping[str, str] | None = None, source: StrPath = "utt2spk"
 ) -> TrialSpeakers:
@@ -171,7 +178,7 @@ def _numbers(path: StrPath, texts: list[str]) -> NDArray[np.float64]:
     numbers = np.empty(len(texts))
     for i, text in enumerate(texts):
         try:
-            numbers[i] = float(text)
+            numbers[i] = to_number(text)
         except ValueError:
             raise InputError(f"score '{text}' is not a number; correct it", path, i + 1) from None
     if not np.isfinite(numbers).all():

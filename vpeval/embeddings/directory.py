@@ -20,7 +20,7 @@ from vpeval.core.tables import read_rows, write_table
 from vpeval.data.directory import read_utt2spk, staged_directory
 from vpeval.embeddings.ark import read_vectors, write_vectors
 
-Vectors = NDArray[np.float32]
+Vectors = NDArray[np.floating]
 Indices = NDArray[np.int64]
 
 
@@ -52,9 +52,9 @@ class Embeddings:
         """
         rows = np.arange(len(self.utts)) if n_utts is None else self.shuffled(seed, label)
         wanted = self.counts[who] if n_utts is None else np.minimum(self.counts[who], n_utts)
-        means = np.empty((len(who), self.vectors.shape[1]), np.float32)
+        means = np.empty((len(who), self.vectors.shape[1]))
         for out, first, count in zip(means, self.starts[who], wanted, strict=True):
-            out[:] = self.vectors[rows[first : first + count]].mean(axis=0, dtype=np.float64)
+            out[:] = _mean(self.vectors[rows[first : first + count]])
         self._check_not_zero(means, who)
         return means
 
@@ -66,14 +66,14 @@ class Embeddings:
         """
         rows = self.shuffled(seed, label)
         counts = np.minimum(self.counts[who] // n_utts, most)
-        vectors = np.zeros((int(counts.max()), len(who), self.vectors.shape[1]), np.float32)
+        vectors = np.zeros((int(counts.max()), len(who), self.vectors.shape[1]), self.vectors.dtype)
         for fold, out in enumerate(vectors):
             have = np.flatnonzero(counts > fold)
             first = self.starts[who[have]] + fold * n_utts
             total = np.zeros((len(have), out.shape[1]))
             for step in range(n_utts):
-                total += self.vectors[rows[first + step]]
-            out[have] = total / n_utts
+                total += self.vectors[rows[first + step]] / n_utts
+            out[have] = total
             self._check_not_zero(out[have], who[have])
         return vectors, counts
 
@@ -132,7 +132,7 @@ def group(directory: Path, vectors: Mapping[str, np.ndarray], speaker_of: Mappin
     sizes = dict.fromkeys(speakers, 0)
     for utt in utts:
         sizes[speaker_of[utt]] += 1
-    stacked = np.stack([vectors[utt] for utt in utts]).astype(np.float32, copy=False)
+    stacked = np.stack([vectors[utt] for utt in utts])
     starts = np.concatenate(([0], np.cumsum(list(sizes.values()))))
     return Embeddings(directory, speakers, tuple(utts), stacked, starts)
 
@@ -182,6 +182,13 @@ def split(pooled: Embeddings, n_inputs: int, seed: int = 0) -> Split:
     enough = (pooled.counts > n_inputs)[pooled.owners]
     left_out = tuple(spk for spk, count in zip(pooled.speakers, pooled.counts, strict=True) if count <= n_inputs)
     return Split(rows[enough & (place >= n_inputs)], rows[enough & (place < n_inputs)], left_out)
+
+
+def _mean(rows: Vectors) -> NDArray[np.float64]:
+    """Their mean in float64, also of numbers whose sum would overflow."""
+    with np.errstate(over="ignore"):
+        mean = rows.mean(axis=0, dtype=np.float64)
+    return mean if np.isfinite(mean).all() else (rows.astype(np.float64) / len(rows)).sum(axis=0)
 
 
 def _line_of(utt2spk: Path, column: int, name: str) -> int | None:

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from vpeval.core.seeds import generator
 from vpeval.metrics.betabinomial import beta_binomial, fit_beta_binomial
 from vpeval.metrics.bootstrap import Interval, multiplicities, percentile_interval
-from vpeval.metrics.ranks import Counts, Rivals
+from vpeval.metrics.ranks import Rivals
+from vpeval.metrics.vectors import Counts
 
 Floats = NDArray[np.float64]
 Ties = Literal["mid", "strict"]

@@ -23,7 +23,7 @@ from vpeval.metrics.bootstrap import interval_notes, multiplicities, percentile_
 from vpeval.metrics.cllr import cllr, min_cllr
 from vpeval.metrics.dcf import min_dcf
 from vpeval.metrics.dsys import dsys, dsys_null
-from vpeval.metrics.eer import Eer, bengio_mariethoz, eer_kaldi, eer_rocch, eer_threshold
+from vpeval.metrics.eer import Eer, bengio_mariethoz, eer_kaldi_fair, eer_rocch, eer_threshold
 from vpeval.metrics.scores import Floats, PooledScores, pool
 from vpeval.metrics.zebra import zebra_individual, zebra_population, zebra_tag
 from vpeval.results.records import Record
@@ -62,12 +62,12 @@ class _Metric:
 
 
 _EERS: dict[str, Callable[[PooledScores], Eer]] = {
-    "eer_kaldi": eer_kaldi,
+    "eer_kaldi": eer_kaldi_fair,
     "eer_threshold": eer_threshold,
     "eer_rocch": eer_rocch,
 }
 _METRICS = (
-    _Metric("eer_kaldi", lambda pooled: eer_kaldi(pooled).value, {"estimator": "k/Nt of Kaldi's compute-eer"}),
+    _Metric("eer_kaldi", lambda pooled: eer_kaldi_fair(pooled).value, {"estimator": "k/Nt of Kaldi's compute-eer"}),
     _Metric("eer_threshold", lambda pooled: eer_threshold(pooled).value, {"estimator": "closest error rates"}),
     _Metric("eer_rocch", lambda pooled: eer_rocch(pooled).value, {"estimator": "ROC convex hull"}),
     _Metric("cllr", cllr, {"estimator": "scores as log-likelihood ratios"}),

@@ -11,8 +11,9 @@ import numpy as np
 
 from vpeval.core.errors import InputError
 from vpeval.embeddings.directory import Embeddings
-from vpeval.metrics.ranks import Similarity, count_rivals
+from vpeval.metrics.ranks import count_rivals
 from vpeval.metrics.srd import Disclosure, Estimator, Ties, disclosure, floor, intervals, rank_histograms
+from vpeval.metrics.vectors import Similarity
 from vpeval.protocols.speaker_values import Scores, SpeakerValue
 from vpeval.results.records import Record
 

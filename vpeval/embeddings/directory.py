@@ -79,18 +79,24 @@ class Embeddings:
 
     def find(self, other: Embeddings) -> Indices:
         """Where the speakers of `other` stand among ours; an unknown speaker is an InputError."""
+        places = self.places(other)
+        if (places < 0).any():
+            unknown = other.speakers[int(np.argmin(places))]
+            utt2spk = other.directory / "utt2spk"
+            line = _line_of(utt2spk, 1, unknown)
+            raise InputError(f"speaker '{unknown}' is not in {self.directory}; add or remove it", utt2spk, line)
+        return places
+
+    def places(self, other: Embeddings) -> Indices:
+        """Where the speakers of `other` stand among ours; -1 for those who are not among them."""
         if self.vectors.shape[1] != other.vectors.shape[1]:
             raise InputError(
                 f"vectors have dimension {other.vectors.shape[1]} but those of {self.directory} have "
                 f"{self.vectors.shape[1]}; extract both with the same model",
                 other.directory / "embedding.scp",
             )
-        places = {spk: place for place, spk in enumerate(self.speakers)}
-        if unknown := next((spk for spk in other.speakers if spk not in places), None):
-            utt2spk = other.directory / "utt2spk"
-            line = _line_of(utt2spk, 1, unknown)
-            raise InputError(f"speaker '{unknown}' is not in {self.directory}; add or remove it", utt2spk, line)
-        return np.array([places[spk] for spk in other.speakers])
+        place_of = {spk: place for place, spk in enumerate(self.speakers)}
+        return np.array([place_of.get(spk, -1) for spk in other.speakers])
 
     def rows(self, rows: Indices) -> tuple[dict[str, Vectors], dict[str, str]]:
         """Vectors and speakers of some rows by utterance, as `write_embeddings` takes them."""

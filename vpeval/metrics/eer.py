@@ -4,9 +4,9 @@ With Pmiss(θ) = #(t ≤ θ)/Nt and Pfa(θ) = #(n > θ)/Nn (VoicePrivacy 2020 ev
 
 - `eer_kaldi` (VoicePrivacy 2020, 2022): scores as float32, both classes sorted; k/Nt with the smallest k in 0..Nt-2
   for which n[Nn-1-floor(Nn·k/Nt)] < t[k], else (Nt-1)/Nt. It can exceed 50 %; equal scores give (Nt-1)/Nt.
-  `eer_kaldi_fair` is the same number without what raises it for no merit of the anonymiser: it rounds nothing, and where
-  target and nontarget scores tie, which Kaldi counts as an error every time, it takes the mean of the values with ties
-  decided for and against the targets. Equal scores give 50 %.
+  `eer_kaldi_fair` is the same number without what raises it for no merit of the anonymiser: it rounds nothing, and
+  where target and nontarget scores tie, which Kaldi counts as an error every time, it takes the mean of the values
+  with ties decided for and against the targets. Equal scores give 50 %.
 - `eer_threshold` (VoicePrivacy 2024, 2026): (Pfa+Pmiss)/2 at the first observed score θ that minimises |Pfa-Pmiss|.
 - `eer_rocch` (Legal, VoicePrivacy "ROCCH-EER"): where the convex hull of the ROC meets Pmiss = Pfa; at most 50 %.
 

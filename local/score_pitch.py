@@ -9,9 +9,7 @@ frames, and mode voiced, over frames that are voiced in both. The interval is ov
 """
 
 import logging
-from argparse import Namespace
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 from vpeval.audio.f0 import track_f0
@@ -20,7 +18,6 @@ from vpeval.core import script
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import name_some
-from vpeval.metrics.bootstrap import interval_notes
 from vpeval.metrics.pitch import PitchCorrelation, correlate_pitch
 from vpeval.metrics.utterance_mean import UtteranceMean, utterance_mean
 from vpeval.results.records import Record, parse_tags, write_records
@@ -69,7 +66,7 @@ def main() -> None:
     means = {
         mode: utterance_mean(of, original.utt2spk, args.bootstrap, args.seed, "pitch") for mode, of in values.items()
     }
-    write_records(args.out, [to_record(mode, mean, args).tagged(tags) for mode, mean in means.items()])
+    write_records(args.out, [to_record(mode, mean).tagged(tags) for mode, mean in means.items()])
     name, vpc = tags.get("set", original.name), means["vpc"]
     print(f"{name}  Pitch_correlation: mean={vpc.mean:.4f} std={vpc.std:.4f}")
 
@@ -81,15 +78,11 @@ def compare(pair: tuple[str, str]) -> tuple[PitchCorrelation, float]:
     return correlate_pitch(*map(track_f0, waves)), drift
 
 
-def to_record(mode: str, mean: UtteranceMean, args: Namespace) -> Record:
+def to_record(mode: str, mean: UtteranceMean) -> Record:
     """The record of one of the two estimates."""
     notes = {"std": mean.std}
     counts = {"utts": mean.utts, "speakers": mean.speakers}
-    record = Record("pitch_correlation", mean.mean, params={"mode": mode}, counts=counts, notes=notes)
-    if mean.interval is None:
-        return record
-    notes |= interval_notes(args.bootstrap, args.seed)
-    return replace(record, lower=mean.interval.lower, upper=mean.interval.upper, notes=notes)
+    return mean.interval.of(Record("pitch_correlation", mean.mean, params={"mode": mode}, counts=counts, notes=notes))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.data.directory import DataDir
 from vpeval.metrics import quality
-from vpeval.metrics.bootstrap import interval_notes
 from vpeval.metrics.utterance_mean import utterance_mean
 from vpeval.results.records import Record, parse_tags, write_records
 
@@ -81,10 +80,7 @@ def to_record(metric: str, values: dict[str, float], utt2spk: dict[str, str], bo
     """Mean over utterances with an interval over speakers."""
     mean = utterance_mean(values, utt2spk, bootstrap, seed, "quality")
     counts = {"utts": mean.utts, "speakers": mean.speakers}
-    if mean.interval is None:
-        return Record(metric, mean.mean, counts=counts)
-    notes = interval_notes(bootstrap, seed)
-    return Record(metric, mean.mean, mean.interval.lower, mean.interval.upper, {}, counts, notes)
+    return mean.interval.of(Record(metric, mean.mean, counts=counts))
 
 
 if __name__ == "__main__":

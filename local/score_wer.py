@@ -96,11 +96,7 @@ def missing_among(rows: Sequence[int], score: TextScore) -> int:
 def with_interval(record: Record, counts: Counts, spks: Sequence[str], args: Namespace) -> Record:
     """The record with its interval over speakers, if there are several."""
     speakers = sum_by_speaker(counts, spks) if spks else {}
-    if len(speakers) < 2 or not args.bootstrap:
-        return record
-    interval = speaker_interval(speakers, args.bootstrap, args.seed)
-    drawn = {"interval": "speaker bootstrap", "resamples": args.bootstrap, "seed": args.seed}
-    return replace(record, lower=interval.lower, upper=interval.upper, notes={**record.notes, **drawn})
+    return speaker_interval(speakers).of(record) if speakers and args.bootstrap else record
 
 
 def read_score(ref: str, hyp: str, args: Namespace) -> TextScore:

@@ -123,6 +123,7 @@ def test_intervals_keep_the_inputs_of_a_speaker_together():
     # Ten speakers, each always or never at rank 1: the share of the resamples is that of the speakers, not of the inputs.
     per_speaker = np.zeros((10, 4))
     per_speaker[:5, 0] = per_speaker[5:, 3] = 100
-    found = intervals(per_speaker, resamples=2000)["idr"]
-    assert (found.lower, found.upper) == (0.2, 0.8)
-    assert found == intervals(per_speaker, resamples=2000)["idr"]
+    found = intervals(per_speaker, resamples=20_000)["idr"]
+    # Five of ten speakers: Clopper and Pearson's limits.
+    assert (found.lower, found.upper) == pytest.approx((0.1871, 0.8129), abs=0.005)
+    assert found == intervals(per_speaker, resamples=20_000)["idr"]

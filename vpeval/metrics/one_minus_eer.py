@@ -14,15 +14,15 @@ of test speakers weights the counts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vpeval.core.seeds import generator
-from vpeval.metrics.bootstrap import Interval, multiplicities, percentile_interval
+from vpeval.metrics.bootstrap import multiplicities
 from vpeval.metrics.eer import eer_rocch
+from vpeval.metrics.intervals import SpeakerInterval, rate_interval
 from vpeval.metrics.scores import PooledScores
 from vpeval.metrics.vectors import (
     RESOLUTION,
@@ -45,7 +45,7 @@ class OneMinusEer:
 
     n_enroll: int
     value: float
-    interval: Interval | None
+    interval: SpeakerInterval
 
 
 def one_minus_eer(
@@ -78,7 +78,7 @@ def one_minus_eer(
             columns = np.arange(n - 1) + (np.arange(n - 1) >= np.minimum(owner[rows], n - 1)[:, None])
             counts = _bins(matrix, rows, columns, levels)
             nontargets += weights[:, start : start + _BLOCK] @ counts
-        results.append(_summarise(n, targets, nontargets))
+        results.append(_summarise(n, targets, nontargets, {"resamples": resamples, "seed": seed}))
     return results
 
 
@@ -177,12 +177,16 @@ def _bins(matrix: _Matrix, rows: Counts, columns: Counts, levels: _Levels) -> Fl
     return counts
 
 
-def _summarise(n: int, targets: NDArray[np.float64], nontargets: NDArray[np.float64]) -> OneMinusEer:
+def _summarise(n: int, targets: Floats, nontargets: Floats, drawn: Mapping[str, int]) -> OneMinusEer:
     bins = np.arange(targets.shape[1], dtype=np.float64)
     empty = np.zeros(len(bins), np.int64)
     pooled = PooledScores(bins, empty, empty)
-    values = [
-        1 - eer_rocch(pooled.reweighted(t.astype(np.int64), c.astype(np.int64))).value
+    eers = [
+        eer_rocch(pooled.reweighted(t.astype(np.int64), c.astype(np.int64))).value
         for t, c in zip(targets, nontargets, strict=True)
     ]
-    return OneMinusEer(n, values[0], percentile_interval(values[1:]) if len(values) > 1 else None)
+    speakers = int(targets[0].sum())
+    found = rate_interval(eers[0], np.array(eers[1:]), speakers, speakers, drawn, highest=0.5)
+    if found.lower is not None and found.upper is not None:
+        found = replace(found, lower=1 - found.upper, upper=1 - found.lower)
+    return OneMinusEer(n, 1 - eers[0], found)

@@ -67,6 +67,6 @@ def score_linkability(
         for eer in one_minus_eer(references, x, owner[part.who], sizes, resamples, seed, comparison.similarity):
             params = {"N": eer.n_enroll, "L": part.n_utts or "all", "estimator": "rocch"}
             known = {"seed": seed, "chance": 0.5}
-            lower, upper = (eer.interval.lower, eer.interval.upper) if eer.interval else (None, None)
-            scores.records.append(Record("one_minus_eer", eer.value, lower, upper, params, counts, known))
+            record = Record("one_minus_eer", eer.value, params=params, counts=counts, notes=known)
+            scores.records.append(eer.interval.of(record))
     return scores

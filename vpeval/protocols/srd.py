@@ -11,6 +11,7 @@ import numpy as np
 
 from vpeval.core.errors import InputError
 from vpeval.embeddings.directory import Embeddings
+from vpeval.metrics.intervals import NO_INTERVAL
 from vpeval.metrics.ranks import count_rivals
 from vpeval.metrics.srd import Disclosure, Estimator, Ties, disclosure, floor, intervals, rank_histograms
 from vpeval.metrics.vectors import Similarity
@@ -71,7 +72,6 @@ def _records(
             "floor": float(nothing.mean()),
             "floor_95": float(np.quantile(nothing, 0.95)),
         }
-        interval = ends.get(field)
-        lower, upper = (interval.lower, interval.upper) if interval else (None, None)
-        records.append(Record(metric, float(getattr(value, field)[0]), lower, upper, params, counts, notes))
+        record = Record(metric, float(getattr(value, field)[0]), params=params, counts=counts, notes=notes)
+        records.append(ends.get(field, NO_INTERVAL).of(record))
     return records

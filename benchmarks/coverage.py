@@ -4,8 +4,8 @@
 Usage: benchmarks/coverage.py [<samples>]
  e.g.: benchmarks/coverage.py 400 >coverage.md
 
-Prints the table of docs/intervals.md. Every cell is the share of <samples> (200) samples of speakers whose interval holds
-the value of the whole population; verification, which resamples, takes half as many.
+Prints the table of docs/intervals.md. Every cell is the share of <samples> (200) samples of speakers whose interval
+holds the value of the whole population; verification, which resamples, takes half as many.
 """
 
 import sys
@@ -85,7 +85,7 @@ def recognised(rng: np.random.Generator, n: int, rate: float) -> SpeakerInterval
 
 
 def trials(rng: np.random.Generator, n: int, utts: int, shift: float) -> ScoredTrials:
-    """Every speaker against every utterance; scores vary with enrolled speaker, utterance, their pair, and by chance."""
+    """Every speaker against every utterance; scores vary with both speakers, their pair, the utterance and chance."""
     enroll, utt = np.divmod(np.arange(n * n * utts), n * utts)
     speaker = utt // utts
     own = enroll == speaker

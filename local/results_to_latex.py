@@ -36,12 +36,17 @@ def main() -> None:
     if not tables:
         raise InputError("no results to set in tables", first)
     out_dir = args.out_dir or first.parent / "latex"
-    stem = first.stem if len(args.results) == 1 else "comparison"
+    stem = table_stem(first) if len(args.results) == 1 else "comparison"
     for name, text in tables.items():
         write_text(out_dir / f"{stem}.{name}.tex", text)
     if missing := [name for name in latex.TABLES if name not in tables]:
         logging.warning(f"no data for {', '.join(missing)}: left out")
     print(f"{out_dir}: {len(tables)} tables ({stem}.*.tex)")
+
+
+def table_stem(results: Path) -> str:
+    """``results`` of results.jsonl, but the whole of results.anon_x, beside which there may be a results.orig_x."""
+    return results.stem if results.suffix in (".jsonl", ".txt") else results.name
 
 
 if __name__ == "__main__":

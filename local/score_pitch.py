@@ -60,11 +60,11 @@ def main() -> None:
         "voiced": {utt: one.voiced for utt, one in correlations.items() if one.voiced is not None},
     }
     if not values["voiced"]:
-        raise InputError(
-            "no utterance has voiced frames in both versions; is this speech?", args.anonymised / "wav.scp"
-        )
+        logging.warning(f"{args.anonymised}: no utterance has voiced frames in both versions; is this speech?")
     means = {
-        mode: utterance_mean(of, original.utt2spk, args.bootstrap, args.seed, "pitch") for mode, of in values.items()
+        mode: utterance_mean(of, original.utt2spk, args.bootstrap, args.seed, "pitch")
+        for mode, of in values.items()
+        if of
     }
     write_records(args.out, [to_record(mode, mean).tagged(tags) for mode, mean in means.items()])
     name, vpc = tags.get("set", original.name), means["vpc"]

@@ -118,7 +118,10 @@ def _derangement(items: NDArray[np.intp], rng: np.random.Generator) -> NDArray[n
 def _edges(pooled: PooledScores) -> Floats:
     """Bin edges; fewer than three where no trapezoid fits: too few targets, or all scores equal."""
     n_bins = min(pooled.n_targets // 10, 100) if len(pooled.score) > 1 else 0
-    return np.linspace(pooled.score[0], pooled.score[-1], n_bins + 1)
+    low, high = float(pooled.score[0]), float(pooled.score[-1])
+    if np.isfinite(high - low):
+        return np.linspace(low, high, n_bins + 1)
+    return 2 * np.linspace(low / 2, high / 2, n_bins + 1)
 
 
 def _histogram(pooled: PooledScores, counts: Counts, edges: Floats) -> Counts:

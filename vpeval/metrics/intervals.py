@@ -14,7 +14,8 @@ from five speakers without an error that there are none. Therefore:
   worth. The upper limit is at least t standard errors above the rate less its bias. Costs on a scale from 0 to 1 are
   such rates, too (min Cllr, min DCF, and what ZEBRA and D_sys leave to be disclosed).
 - `ratio_interval`, of errors per word (WER, CER), which have no upper end: the gamma limits of Fay and Feuer (1997)
-  with the variance over speakers, times (t/z)². One utterance more that is wholly wrong widens the upper limit.
+  with the variance over speakers, times (t/z)². The upper limit is at least 3.69 over the number of utterances, the
+  rate at which utterances may be wholly wrong and none of these be so.
 - `studentised_interval`, of everything else: value less bias ± t standard errors over resampled speakers, cut at the
   ends of the scale.
 
@@ -167,10 +168,13 @@ def ratio_interval(numerators: ArrayLike, denominators: ArrayLike, events: int) 
     variance = float(np.square(residual).sum() / bottom.sum() ** 2) * speakers / (speakers - 1)
     # Never less than if every word went wrong by itself.
     variance = max(variance, rate / float(bottom.sum())) * (_student(speakers) / _normal()) ** 2
-    more, spread = rate + 1 / events, variance + (_student(speakers) / _normal() / events) ** 2
+    word = 1 / float(bottom.sum())
+    more, spread = rate + word, variance + (_student(speakers) / _normal() * word) ** 2
     lower = variance / rate / 2 * chi2.ppf(_TAIL, 2 * rate**2 / variance) if rate > 0 else 0.0
     upper = spread / more / 2 * chi2.ppf(1 - _TAIL, 2 * more**2 / spread)
-    return SpeakerInterval(float(lower), float(upper), {"interval": "Fay-Feuer gamma, over speakers"})
+    # Were each event wrong as a whole by a chance as high as this, none of them would be so with probability 0.025.
+    unseen = -np.log(_TAIL) / events
+    return SpeakerInterval(float(lower), float(max(upper, unseen)), {"interval": "Fay-Feuer gamma, over speakers"})
 
 
 def studentised_interval(

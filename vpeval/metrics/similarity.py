@@ -38,6 +38,9 @@ from vpeval.results.records import Record
 
 CONDITIONS = ("oo", "oa", "aa")
 
+_ROUNDING = 1e-13
+"""Differences of means of equal cells that are not zero."""
+
 
 @dataclass(frozen=True)
 class PairScores:
@@ -153,4 +156,6 @@ def _d_diag(matrix: Floats, drawn: Counts) -> Floats:
     with np.errstate(invalid="ignore"):
         on = drawn[:, present] @ diagonal[present] / drawn[:, present].sum(axis=1)
         off = ((drawn @ rest) * drawn).sum(axis=1) / (drawn.sum(axis=1) ** 2 - (drawn**2).sum(axis=1))
-    return np.abs(on - off)
+    difference: Floats = np.abs(on - off)
+    difference[difference < _ROUNDING] = 0
+    return difference

@@ -171,6 +171,8 @@ def paired_difference(trials: ScoredTrials, other_score: Floats, resamples: int 
     records = []
     for metric, column in zip(_METRICS, (ours - theirs).T, strict=True):
         value = metric.function(pooled) - metric.function(other_pooled)
+        if math.isnan(value):  # both infinite
+            continue
         record = Record(f"{metric.name}_difference", value, params=metric.params, counts=trials.counts)
         if resamples and not too_few(speakers):
             record = record.with_notes({"p_value": _p_value(column)})

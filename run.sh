@@ -22,6 +22,7 @@ calibrate=false           # true: scores become log-likelihood ratios by logisti
 asr=                      # recogniser, conf/asr/<name>.yaml; default: that of the recipe
 train_asr=false           # true: recognisers trained on original and on anonymised speech as well
 quality=false             # true: DNSMOS and STOI as well
+srd_sets=                 # of which partition similarity ranks are taken: dev, test or all; default: as the recipe says
 edition=                  # challenge whose result file and submission are made; default: that of the recipe
 nj=$(getconf _NPROCESSORS_ONLN)
 seed=0
@@ -52,6 +53,7 @@ What is up to date is skipped.
   --asr NAME                    configuration in conf/asr (that of the recipe, else whisper_base)
   --train-asr true|false        train recognisers on original and on anonymised speech as well ($train_asr)
   --quality true|false          DNSMOS and STOI as well ($quality)
+  --srd-sets test|dev|all       whose speech similarity rank disclosure looks at (as the recipe says, else all)
   --edition YEAR                challenge formats: 2020, 2022, 2024 or 2026 (recipe, else 2020)
   --nj N                        jobs at a time ($nj)
   --seed N                      seed of everything random ($seed)"
@@ -78,4 +80,4 @@ stage 11 results "results: table, files of the challenge, LaTeX, figures, report
 stage 12 submission "submission package"
 
 run_stages recipe corpus lists full anonymizer anonymized allow_missing anon_options anon_level train_level system attackers allow_scratch calibrate asr \
-  train_asr quality edition nj seed cmd command_line
+  train_asr quality srd_sets edition nj seed cmd command_line

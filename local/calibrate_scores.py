@@ -7,8 +7,7 @@ Usage: local/calibrate_scores.py --train <trials> <scores> [--train ...] <scores
 """
 
 from vpeval.core import script
-from vpeval.core.files import write_text
-from vpeval.data.trials import read_pair_scores, read_scores, read_trials
+from vpeval.data.trials import read_pair_scores, read_scores, read_trials, write_pair_scores
 from vpeval.protocols.attack import calibrate
 
 
@@ -26,7 +25,7 @@ def main() -> None:
     line = calibrate(development)
     pairs, scores = read_pair_scores(args.scores, "speaker", "utterance")
     rows = zip(pairs, line(scores).tolist(), strict=True)
-    write_text(args.out, "".join(f"{spk} {utt} {score!r}\n" for (spk, utt), score in rows))
+    write_pair_scores(args.out, ((*pair, score) for pair, score in rows))
     print(f"{args.out}: LLR = {line.slope:.4g} * score {line.offset:+.4g}")
 
 

@@ -32,12 +32,17 @@ def main() -> None:
     records = load(args.results)
     first = args.results[0].path
     out_dir = args.out_dir or first.parent / "latex"
-    stem = first.stem if len(args.results) == 1 else "comparison"
+    stem = table_stem(first) if len(args.results) == 1 else "comparison"
     try:
         tables = write_latex(records, out_dir, args.edition, stem, args.style)
     except InputError as error:
         raise InputError(str(error), first) from None
     print(f"{out_dir}: {len(tables)} tables ({stem}.*.tex)")
+
+
+def table_stem(results: Path) -> str:
+    """``results`` of results.jsonl, but the whole of results.anon_x, beside which there may be a results.orig_x."""
+    return results.stem if results.suffix in (".jsonl", ".txt") else results.name
 
 
 if __name__ == "__main__":

@@ -43,7 +43,12 @@ def parser() -> script.Parser:
     found = script.Parser(__doc__)
     found.prog = f"./{PROGRAM}"
     kinds = {"nj": script.positive, "seed": script.natural}
-    choices = {"edition": ("", *EDITIONS), "anon_level": ("", *LEVELS), "train_level": ("", *LEVELS)}
+    choices = {
+        "srd_sets": ("", "dev", "test", "all"),
+        "edition": ("", *EDITIONS),
+        "anon_level": ("", *LEVELS),
+        "train_level": ("", *LEVELS),
+    }
     for field in fields(Settings):
         kind = script.boolean if isinstance(field.default, bool) else kinds.get(field.name, str)
         option = f"--{field.name.replace('_', '-')}"

@@ -4,9 +4,9 @@
 Usage: local/score_linkability.py [options] <enroll-dir> <test-dir> <out.jsonl>
  e.g.: local/score_linkability.py --tag system=mcadams exp/asv/mini_enrolls exp/asv/mini_trials exp/asv/link.jsonl
 
-The directories hold embedding.scp and utt2spk. Every test speaker must be enrolled; further enrolment speakers are
-distractors. The linkage probability of every speaker goes to a file beside the records (here
-exp/asv/link.speakers.tsv), which local/compare_speakers.py reads.
+The directories hold embedding.scp and utt2spk. Test speakers who are not enrolled are left out; enrolment speakers
+without test utterances are distractors. The linkage probability of every speaker goes to a file beside the records
+(here exp/asv/link.speakers.tsv), which local/compare_speakers.py reads.
 """
 
 from vpeval.asv.comparison import read_comparison

@@ -4,7 +4,7 @@
 Usage: local/score_singling_out.py [options] <enroll-dir> <test-dir> <out.jsonl>
  e.g.: local/score_singling_out.py --tag system=mcadams exp/asv/mini_enrolls exp/asv/mini_trials exp/asv/sing.jsonl
 
-The directories hold embedding.scp and utt2spk. Every enrolment speaker must be a test speaker, with other utterances.
+The directories hold embedding.scp and utt2spk. Enrolment speakers who are not test speakers are left out.
 The success rate of every enrolment speaker goes to a file beside the records (here exp/asv/sing.speakers.tsv).
 """
 

@@ -8,9 +8,10 @@ Usage: steps/score_pairs.py <embedding-dir> <embedding-dir> <scores>
 Lines are '<utt> <utt> <score>'; an utterance is not paired with itself, nor with its own anonymised version.
 """
 
+from vpeval.asv.scoring import utterance_cosines
 from vpeval.core import script
-from vpeval.core.files import write_text
-from vpeval.embeddings.directory import read_embeddings, unit
+from vpeval.data.trials import write_pair_scores
+from vpeval.embeddings.directory import read_embeddings
 
 
 def main() -> None:
@@ -21,15 +22,14 @@ def main() -> None:
     parser.add_argument("scores")
     args = parser.parse_args()
     first, second = read_embeddings(args.first), read_embeddings(args.second)
-    first.find(second)
-    matrix = unit(first.vectors) @ unit(second.vectors).T
-    lines = (
-        f"{one} {other} {score:.6f}\n"
+    matrix = utterance_cosines(first, second)
+    rows = (
+        (one, other, score)
         for one, row in zip(first.utts, matrix, strict=True)
         for other, score in zip(second.utts, row, strict=True)
         if one != other
     )
-    write_text(args.scores, "".join(lines))
+    write_pair_scores(args.scores, rows)
 
 
 if __name__ == "__main__":

@@ -86,3 +86,13 @@ def test_a_bad_file_is_one_message_and_no_table(convert, tmp_path, text, message
     assert done.stderr.startswith(f"results_to_latex.py: {message}")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "latex").exists()
+
+
+def test_files_of_both_attackers_of_2022_have_tables_of_their_own(tmp_path):
+    block = "ASV-libri_dev_enrolls-libri_dev_trials_f\n  EER: {}%\n  Cllr (min/act): 0.3/42.8\n  ROCCH-EER: 8.2%\n"
+    for name, eer in (("results.anon_x", "8.6"), ("results.orig_x", "9.7")):
+        (tmp_path / name).write_text(block.format(eer))
+        assert call("results_to_latex.py", name, cwd=tmp_path).returncode == 0
+    tables = {path.name: path.read_text() for path in (tmp_path / "latex").iterdir()}
+    assert "8.600" in tables["results.anon_x.ASV_dev.tex"]
+    assert "9.700" in tables["results.orig_x.ASV_dev.tex"]

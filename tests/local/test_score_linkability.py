@@ -90,9 +90,10 @@ def test_mistakes_are_one_line_and_leave_nothing_behind(corpus):
     fails("--n-utts", "x", "enroll", "test", parts=["--n-utts x"])
     fails("--tag", "colour=red", "enroll", "test", parts=["--tag"])
     fails("enroll", "nowhere", parts=["nowhere", "no such"])
-    fails("test", "enroll", parts=["enroll/utt2spk:109", "s18"])
     write(corpus / "wide", speakers(3, 4, 1, seed=3, dimension=17))
     fails("enroll", "wide", parts=["wide/embedding.scp", "dimension"])
+    write(corpus / "strangers", {"x": speakers(1, 4, 1, seed=3)["s00"]})
+    fails("enroll", "strangers", parts=["strangers/utt2spk", "none of the speakers is enrolled"])
 
 
 def test_a_back_end_compares_by_its_log_likelihood_ratios(corpus):

@@ -59,4 +59,5 @@ def test_mistakes_are_one_line_and_leave_nothing_behind(corpus):
     fails("--n-utts", "all", "enroll", "test", parts=["--n-utts all"])
     fails("--n-utts", "7", "enroll", "test", parts=["L = 7", "14 utterances"])
     fails("--n-enroll", "11", "enroll", "test", parts=["--n-enroll 11", "at most 10"])
-    fails("test", "enroll", parts=["test/utt2spk", "s10"])
+    write(corpus / "strangers", {"x": speakers(1, 4, 1, seed=3)["s00"]})
+    fails("strangers", "test", parts=["strangers/utt2spk", "none of the speakers is in test"])

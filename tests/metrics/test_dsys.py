@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import pav_llrs, reproducible, score_sets
 
-from vpeval.metrics.dsys import dsys, dsys_null
+from vpeval.metrics.dsys import dsys, dsys_null, dsys_pav
 from vpeval.metrics.scores import pool
+from vpeval.metrics.verification import ScoredTrials, verification
 
 
 def reference(targets, nontargets):
@@ -18,6 +20,7 @@ def reference(targets, nontargets):
     return np.trapezoid(d * y1, centres)
 
 
+@reproducible
 @given(st.integers(0, 10**6), st.integers(20, 1200), st.integers(1, 400), st.sampled_from([1, 2, 6]))
 def test_dsys_is_the_reference_estimator(seed, n_targets, n_nontargets, digits):
     rng = np.random.default_rng(seed)
@@ -64,3 +67,44 @@ def test_the_null_level_is_reproducible():
     pooled = pool(np.arange(100.0), np.arange(50.0, 400.0))
     assert dsys_null(pooled, seed=1) == dsys_null(pooled, seed=1)
     assert dsys_null(pooled, seed=1) != dsys_null(pooled, seed=2)
+
+
+@reproducible
+@given(score_sets)
+def test_calibrated_dsys_is_the_integral_over_the_likelihood_ratios_of_pav(scores):
+    llr, _ = pav_llrs(*scores)
+    shares = [1.0 if np.isposinf(x) else float(np.tanh(max(x, 0) / 2)) for x in llr]
+    assert dsys_pav(pool(*scores)) == pytest.approx(sum(shares) / len(shares), abs=1e-12)
+
+
+def calibrated(n, utts, shift, seed, pair=0.7):
+    """`dsys_calibrated` of n speakers against each other; scores vary with the pair of speakers."""
+    rng = np.random.default_rng(seed)
+    enroll, utt = np.divmod(np.arange(n * n * utts), n * utts)
+    speaker = utt // utts
+    score = rng.normal(0, pair, (n, n))[enroll, speaker] + rng.normal(size=len(enroll)) + shift * (enroll == speaker)
+    records = verification(ScoredTrials(score, enroll == speaker, enroll, speaker), 0)
+    return next(record.value for record in records if record.metric == "dsys_calibrated")
+
+
+@pytest.mark.parametrize(("n", "utts"), [(2, 1), (2, 20), (4, 10), (40, 1), (12, 8)])
+def test_separated_scores_are_fully_linkable_at_any_sample_size(n, utts):
+    assert calibrated(n, utts, shift=1000, seed=0) == 1
+
+
+@pytest.mark.parametrize(("n", "utts"), [(4, 10), (12, 8), (30, 4)])
+def test_indistinguishable_scores_are_not_linkable_at_any_sample_size(n, utts):
+    values = [calibrated(n, utts, shift=0, seed=seed) for seed in range(20)]
+    # Half of the samples lie above the level of strangers by luck.
+    assert np.median(values) < 0.05
+    assert np.mean(values) < 0.08
+
+
+def test_the_published_estimator_does_not_see_that_forty_targets_are_separated():
+    assert dsys(pool(np.full(40, 1.0), np.zeros(400))) < 0.6
+    assert dsys_pav(pool(np.full(40, 1.0), np.zeros(400))) == 1
+
+
+def test_equal_scores_are_not_linkable():
+    trials = ScoredTrials(np.ones(36), np.eye(6, dtype=bool).ravel(), *np.divmod(np.arange(36), 6))
+    assert verification(trials, 0)[-1].value == 0

@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from eer import eer_tnt
@@ -6,7 +8,7 @@ from hypothesis import strategies as st
 from oracles import error_rates, reproducible, score_sets
 from sklearn.metrics import roc_curve
 
-from vpeval.metrics.eer import Eer, bengio_mariethoz, eer_kaldi, eer_rocch, eer_threshold
+from vpeval.metrics.eer import Eer, bengio_mariethoz, eer_kaldi, eer_kaldi_fair, eer_rocch, eer_threshold
 from vpeval.metrics.scores import pool
 
 # Target and nontarget trials of the VoicePrivacy 2020 sets (evaluation plan, Tables 5 and 6).
@@ -46,6 +48,48 @@ def literal_rocch(targets, nontargets):
 @given(score_sets)
 def test_kaldi_eer_is_the_literal_loop(scores):
     assert eer_kaldi(pool(*scores)).value == literal_kaldi(*scores)
+
+
+def literal_with_ties_decided(targets, nontargets, side):
+    """Kaldi's loop in rational numbers, nontargets moved by less than any difference to `side`; Nt if it finds nothing."""
+    t = sorted(Fraction(x) for x in targets)
+    gaps = [abs(Fraction(x) - Fraction(y)) for x in targets for y in nontargets if x != y]
+    step = side * min(gaps, default=Fraction(1)) / 3
+    n = sorted(Fraction(x) + step for x in nontargets)
+    found = (k for k in range(len(t) - 1) if n[len(n) - 1 - len(n) * k // len(t)] < t[k])
+    return next(found, None)
+
+
+@reproducible
+@given(score_sets)
+def test_the_fair_kaldi_eer_is_the_mean_over_both_ways_to_decide_ties(scores):
+    size = len(scores[0])
+    lenient, strict = (literal_with_ties_decided(*scores, side) for side in (-1, +1))
+    if lenient is None:
+        lenient = strict = size - 1
+    expected = Fraction(lenient + (size if strict is None else strict), 2 * size)
+    if size == 1:  # Kaldi's loop is empty
+        expected = Fraction(1, 2) if scores[0][0] == max(scores[1]) else 0
+    assert eer_kaldi_fair(pool(*scores)).value == pytest.approx(float(expected), abs=1e-15)
+
+
+@pytest.mark.parametrize(("targets", "nontargets"), [(12, 132), (1, 1), (500, 20), (56, 336)])
+def test_scores_that_say_nothing_have_an_eer_of_one_half(targets, nontargets):
+    pooled = pool([0.25] * targets, [0.25] * nontargets)
+    assert {eer_kaldi_fair(pooled).value, eer_threshold(pooled).value, eer_rocch(pooled).value} == {0.5}
+
+
+def test_the_fair_kaldi_eer_is_kaldis_where_nothing_ties():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        pooled = pool(rng.normal(1, 1, 60), rng.normal(size=300))
+        assert eer_kaldi_fair(pooled) == eer_kaldi(pooled)
+
+
+def test_scores_that_float32_makes_equal_are_told_apart():
+    close = np.linspace(0.9999999, 0.99999990001, 200)
+    assert eer_kaldi_fair(pool(close[100:], close[:100])).value == 0
+    assert eer_kaldi(pool(close[100:], close[:100])).value == 0.99
 
 
 @reproducible

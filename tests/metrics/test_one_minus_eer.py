@@ -1,5 +1,9 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mpmath import mp
+from oracles import reproducible
 
 from vpeval.metrics.eer import eer_rocch
 from vpeval.metrics.one_minus_eer import one_minus_eer
@@ -20,7 +24,7 @@ def test_with_all_speakers_it_is_the_eer_of_the_whole_score_matrix(vectors):
     target = np.arange(30) == owner[:, None]
     (found,) = one_minus_eer(enroll, test, owner, [30], resamples=0)
     assert found.value == pytest.approx(1 - eer_rocch(pool(scores[target], scores[~target])).value)
-    assert found.interval is None
+    assert found.interval.lower is None
 
 
 def test_the_interval_holds_the_value_and_a_run_repeats_to_the_bit(vectors):
@@ -40,3 +44,36 @@ def test_separated_speakers_give_one():
     assert (
         one_minus_eer(np.eye(5, dtype=np.float32), np.eye(5, dtype=np.float32), np.arange(5), [2, 5], 10)[1].value == 1
     )
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-3, 1e-5])
+@pytest.mark.parametrize("scale", [1.0, 1e-25, 1e25])
+def test_crowded_voices_of_any_length_have_the_eer_of_their_exact_cosines(spread, scale):
+    rng = np.random.default_rng(7)
+    common, centres = rng.standard_normal(8), rng.standard_normal((12, 8))
+    owner = np.array([0, 3, 4, 5, 9, 11])
+    enroll = ((common + spread * centres) * scale).astype(np.float32)
+    enroll[1] = enroll[3]
+    test = ((common + spread * (centres[owner] + rng.standard_normal((6, 8)))) * scale).astype(np.float32)
+    with mp.workdps(50):
+        rows = [[[mp.mpf(float(v)) for v in row] for row in side] for side in (test, enroll)]
+        units = [[[v / mp.norm(row) for v in row] for row in side] for side in rows]
+        scores = [[mp.fdot(x, y) for y in units[1]] for x in units[0]]
+    order = sorted({score for row in scores for score in row})
+    rank = np.array([[order.index(score) for score in row] for row in scores])
+    target = np.arange(12) == owner[:, None]
+    (found,) = one_minus_eer(enroll, test, owner, [12], resamples=0)
+    assert found.value == pytest.approx(1 - eer_rocch(pool(rank[target], rank[~target])).value, abs=1e-12)
+
+
+@reproducible
+@given(st.integers(0, 2**32), st.floats(-30, 30))
+def test_it_depends_neither_on_scale_nor_on_the_precision_of_storage(seed, exponent):
+    rng = np.random.default_rng(seed)
+    enroll = (3 + rng.integers(-2, 3, (9, 4))).astype(np.float32)
+    test = (3 + rng.integers(-2, 3, (6, 4))).astype(np.float32)
+    arguments = rng.integers(9, size=6), [2, 5, 9], 0
+    plain = one_minus_eer(enroll, test, *arguments)
+    assert plain == one_minus_eer(enroll.astype(float), test.astype(float), *arguments)
+    scale = 10.0**exponent
+    assert plain == one_minus_eer(scale * enroll.astype(float), scale * test.astype(float), *arguments)

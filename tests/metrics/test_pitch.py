@@ -73,9 +73,18 @@ def test_a_mean_over_utterances_weighs_utterances_and_draws_speakers():
     utt2spk = {"a-1": "a", "a-2": "a", "a-3": "a", "b-1": "b"}
     mean = utterance_mean({"a-1": 0.0, "a-2": 0.0, "a-3": 0.0, "b-1": 1.0}, utt2spk)
     assert (mean.mean, mean.std, mean.utts, mean.speakers) == (0.25, pytest.approx(np.sqrt(3) / 4), 4, 2)
-    assert (mean.interval.lower, mean.interval.upper) == (0, 1)
+    assert "2 speakers" in mean.interval.notes["no_interval"]
+
+
+def test_the_interval_of_speakers_is_that_of_student():
+    values = {f"s{i}-1": float(x) for i, x in enumerate([0.2, 0.4, 0.5, 0.9, 0.4, 0.7])}
+    found = utterance_mean(values, {utt: utt[:2] for utt in values}, resamples=20_000).interval
+    error = np.std(list(values.values()), ddof=1) / np.sqrt(6)
+    reach = 2.570582 * error  # Student's t, five degrees of freedom
+    mean = np.mean(list(values.values()))
+    assert (found.lower, found.upper) == pytest.approx((mean - reach, mean + reach), abs=0.01)
 
 
 def test_one_speaker_has_no_interval():
-    assert utterance_mean({"a-1": 1.0}, {"a-1": "a"}).interval is None
-    assert utterance_mean({"a-1": 1.0, "b-1": 2.0}, {"a-1": "a", "b-1": "b"}, resamples=0).interval is None
+    assert utterance_mean({"a-1": 1.0}, {"a-1": "a"}).interval.lower is None
+    assert utterance_mean({"a-1": 1.0, "b-1": 2.0}, {"a-1": "a", "b-1": "b"}, resamples=0).interval.notes == {}

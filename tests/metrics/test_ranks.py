@@ -1,7 +1,10 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import reproducible
 
 from vpeval.metrics import ranks
 from vpeval.metrics.ranks import count_rivals
@@ -57,12 +60,83 @@ def test_the_size_of_a_block_changes_nothing(monkeypatch):
     assert np.array_equal(whole.tied, blocks.tied)
 
 
-@given(st.integers(0, 2**32), st.sampled_from([0.25, 2.0, 1024.0]))
-def test_cosine_rivals_do_not_depend_on_the_length_of_vectors_or_the_order_of_references(seed, scale):
+def exact_rivals(references, inputs, owner):
+    """(above, tied) of cosines by rational numbers: cos² with its sign has the same order and needs no root."""
+    above, tied = [], []
+    for x, own in zip(inputs, owner, strict=True):
+        x = [Fraction(float(v)) for v in x]
+        keys = []
+        for y in references:
+            y = [Fraction(float(v)) for v in y]
+            dot = sum(a * b for a, b in zip(x, y, strict=True))
+            keys.append(dot * abs(dot) / sum(b * b for b in y))
+        others = [key for j, key in enumerate(keys) if j != own]
+        above.append(sum(key > keys[own] for key in others))
+        tied.append(sum(key == keys[own] for key in others))
+    return above, tied
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("spread", [1.0, 1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("scale", [1.0, 1e-25, 1e25])
+def test_rivals_are_exact_where_voices_crowd_and_whatever_their_length(kind, spread, scale):
+    rng = np.random.default_rng(4)
+    common, centres = rng.standard_normal(16), rng.standard_normal((30, 16))
+    owner = rng.integers(30, size=25)
+    references = ((common + spread * centres) * scale).astype(kind)
+    references[5], references[6], references[7] = references[3], 2 * references[3], references[4]
+    owner[:6] = 3, 4, 5, 6, 7, 8
+    inputs = ((common + spread * (centres[owner] + rng.standard_normal((25, 16)))) * scale).astype(kind)
+    found = count_rivals(references, inputs, owner)
+    assert (found.above.tolist(), found.tied.tolist()) == exact_rivals(references, inputs, owner)
+    assert found.tied[:4].tolist() == [2, 1, 2, 2]
+
+
+def test_an_attacker_who_finds_every_voice_finds_them_as_well_when_they_crowd():
+    rng = np.random.default_rng(5)
+    common, centres = rng.standard_normal(192), rng.standard_normal((200, 192))
+    for spread in (1e-1, 1e-3, 1e-5):
+        references = (common + spread * centres).astype(np.float32)
+        inputs = (common + spread * (centres + rng.standard_normal((200, 192)))).astype(np.float32)
+        assert not count_rivals(references, inputs, np.arange(200)).above.any()
+
+
+seeds = st.integers(0, 2**32)
+scales = st.floats(-30, 30).map(lambda exponent: 10.0**exponent)
+
+
+@reproducible
+@given(seeds, scales, st.sampled_from([1.0, 1e-3]))
+def test_cosine_rivals_depend_neither_on_scale_nor_on_order(seed, scale, spread):
     rng = np.random.default_rng(seed)
-    references, inputs = rng.standard_normal((12, 5)).astype(np.float32), rng.standard_normal((9, 5)).astype(np.float32)
+    # Whole numbers make ties frequent.
+    references = 3 + spread * rng.integers(-2, 3, (12, 5)).astype(float)
+    inputs = 3 + spread * rng.integers(-2, 3, (9, 5)).astype(float)
     owner = rng.integers(12, size=9)
-    order = rng.permutation(12)
+    order, moved = rng.permutation(12), rng.permutation(9)
     plain = count_rivals(references, inputs, owner)
-    other = count_rivals((scale * references)[order], inputs / scale, np.argsort(order)[owner])
-    assert np.array_equal(plain.above, other.above)
+    other = count_rivals((scale * references)[order], (scale * inputs)[moved], np.argsort(order)[owner][moved])
+    assert np.array_equal(plain.above[moved], other.above)
+    assert np.array_equal(plain.tied[moved], other.tied)
+
+
+@reproducible
+@given(seeds, st.sampled_from(["cosine", "product", "euclidean"]))
+def test_rivals_do_not_depend_on_the_precision_of_storage(seed, similarity):
+    rng = np.random.default_rng(seed)
+    references, inputs = (1 + 1e-3 * rng.standard_normal((n, 6)).astype(np.float32) for n in (15, 10))
+    owner = rng.integers(15, size=10)
+    narrow = count_rivals(references, inputs, owner, similarity)
+    wide = count_rivals(references.astype(float), inputs.astype(float), owner, similarity)
+    assert np.array_equal(narrow.above, wide.above)
+    assert np.array_equal(narrow.tied, wide.tied)
+
+
+def test_an_input_of_zeros_is_equally_far_from_all():
+    found = count_rivals(np.eye(4), np.zeros((1, 4)), np.array([2]))
+    assert (found.above.tolist(), found.tied.tolist()) == ([0], [3])
+
+
+def test_a_vector_that_is_not_finite_is_an_error():
+    with pytest.raises(ValueError, match="finite"):
+        count_rivals(np.array([[1, np.inf], [0, 1]]), np.ones((1, 2)), np.array([0]))

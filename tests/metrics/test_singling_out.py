@@ -1,5 +1,10 @@
+from fractions import Fraction
+from itertools import combinations
+from math import comb
+
 import numpy as np
 import pytest
+from mpmath import mp
 
 from vpeval.metrics import singling_out as module
 from vpeval.metrics.singling_out import singling_out
@@ -88,10 +93,41 @@ def test_nobody_is_singled_out_where_all_vectors_are_equal():
     assert found.values.tolist() == [0, 0]
 
 
+def chance_by_enumeration(n, calibration):
+    """Success over all orders of test and calibration scores that lie at 1, 2, 3 …, in halves of the gaps, exactly.
+
+    Between two calibration scores the test scores are even in number above and below the mean, on average over where
+    they lie: each is above with probability one half.
+    """
+    q, ways, total = calibration // n, Fraction(0), 0
+    for tests in combinations(range(n + calibration), n):
+        total += 1
+        others = [place for place in range(n + calibration) if place not in tests]
+        upper, lower = others[q - 1], others[q]
+        above, between = sum(t < upper for t in tests), sum(upper < t < lower for t in tests)
+        ways += Fraction(comb(between, 1 - above), 2**between) if above <= 1 else 0
+    return ways / total
+
+
+@pytest.mark.parametrize(("n", "calibration"), [(2, 2), (5, 5), (6, 6), (3, 9), (4, 11), (5, 8)])
+def test_the_chance_level_is_the_share_of_all_orders_in_which_the_attack_succeeds(n, calibration):
+    assert module._chance(n, calibration) == pytest.approx(float(chance_by_enumeration(n, calibration)), rel=1e-12)
+
+
 def test_the_chance_level_is_that_of_the_protocol_and_not_one_over_e():
-    assert module._chance(20, 180) == pytest.approx(0.3577, abs=5e-5)
-    assert module._chance(22024, 9 * 22024) == pytest.approx(0.9**10, abs=1e-4)
-    assert module._chance(10**7, 10**7) == pytest.approx(0.25, abs=1e-6)  # (M/(M+1))^(M+1) for K = 2
+    assert module._chance(20, 180) == pytest.approx(0.3587, abs=5e-5)
+    assert module._chance(22024, 9 * 22024) == pytest.approx(0.3497, abs=1e-4)
+    assert module._chance(10**6, 10**6) == pytest.approx(0.2778, abs=1e-4)
+
+
+@pytest.mark.parametrize(("n", "vectors"), [(20, 2), (20, 3), (20, 10), (60, 2)])
+def test_chance_is_what_scores_without_information_measure(n, vectors):
+    rng = np.random.default_rng(n + vectors)
+    calibration = np.sort(rng.normal(size=(40_000, n * (vectors - 1))), axis=1)
+    q = vectors - 1
+    threshold = calibration[:, [-q, -q - 1]].mean(axis=1)
+    wins = (rng.normal(size=(40_000, n)) > threshold[:, None]).sum(axis=1) == 1
+    assert module._chance(n, n * q) == pytest.approx(wins.mean(), abs=0.01)
 
 
 def test_exchangeable_scores_measure_the_chance_level():
@@ -100,7 +136,7 @@ def test_exchangeable_scores_measure_the_chance_level():
     found = singling_out(
         rng.standard_normal((600, 8)).astype(np.float32), np.zeros(600, int), folds, np.full(20, 10), [20]
     )
-    assert found.chance[0] == pytest.approx(0.3577, abs=5e-5)
+    assert found.chance[0] == pytest.approx(0.3587, abs=5e-5)
     # The vectors are shared by all attacks, so the tolerance is wider than 6000 independent folds would need.
     assert found.values[0] == pytest.approx(found.chance[0], abs=0.03)
 
@@ -120,6 +156,33 @@ def test_the_seed_and_the_draw_decide_who_is_drawn():
     assert np.array_equal(first.per_speaker, singling_out(*arguments, seed=1).per_speaker)
     assert not np.array_equal(first.per_speaker, singling_out(*arguments, seed=1, draw=1).per_speaker)
     assert not np.array_equal(first.per_speaker, singling_out(*arguments, seed=2).per_speaker)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
+@pytest.mark.parametrize("spread", [1.0, 1e-3, 1e-5])
+def test_crowded_voices_of_any_length_are_singled_out_as_exact_cosines_say(spread, scale, monkeypatch):
+    monkeypatch.setattr(module, "_KEEP", 8)
+    rng = np.random.default_rng(9)
+    common = rng.standard_normal(5)
+    centres, folds, counts = make(rng, 12, [3] * 12, dimension=5)
+    folds, centres = common + spread * folds.astype(float), common + spread * centres.astype(float)
+    folds[1, 4] = folds[2, 7]
+    found = singling_out(scale * centres, np.arange(12), scale * folds, counts, [12])
+    assert found.per_speaker[0].tolist() == [exact_share(x, folds) for x in centres]
+
+
+def exact_share(x, folds):
+    """`brute_force` with cosines of 40 digits, for equal numbers of vectors."""
+    with mp.workdps(40):
+        x = mp.matrix([mp.mpf(v) for v in x])
+        vectors = [[mp.matrix([mp.mpf(v) for v in row]) for row in fold] for fold in folds]
+        scores = [[mp.fdot(v, x) / mp.norm(v) / mp.norm(x) for v in fold] for fold in vectors]
+        wins = 0
+        for number, tests in enumerate(scores):
+            rest = sorted((s for k, fold in enumerate(scores) if k != number for s in fold), reverse=True)
+            q = len(scores) - 1
+            wins += sum(s > (rest[q - 1] + rest[q]) / 2 + mp.mpf(10) ** -30 for s in tests) == 1
+    return wins / len(scores)
 
 
 def test_a_single_vector_of_a_speaker_is_an_error():

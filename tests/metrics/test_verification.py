@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mpmath import mp
 
 from vpeval.core.seeds import generator
 from vpeval.metrics import verification as module
-from vpeval.metrics.bootstrap import multiplicities, percentile_interval
+from vpeval.metrics.bootstrap import multiplicities
 from vpeval.metrics.scores import pool
 from vpeval.metrics.verification import ScoredTrials, paired_difference, verification
 
@@ -47,7 +48,7 @@ def repeated(trials, drawn):
 
 def test_records_name_every_metric_and_what_it_rests_on():
     records = verification(cross_product(), resamples=20)
-    assert [record.metric for record in records] == [*NAMES, "dsys_null"]
+    assert [record.metric for record in records] == [*NAMES, "dsys_null", "dsys_calibrated"]
     assert [record.params["p"] for record in records if record.metric == "min_dcf"] == [0.01, 0.001]
     assert all(record.counts == {"targets": 20, "nontargets": 100, "speakers": 6} for record in records)
     assert all("estimator" in record.params for record in records)
@@ -73,13 +74,37 @@ def test_a_weighted_resample_equals_literally_duplicated_trials(seed, digits):
         assert samples[0].tolist() == module._values(repeated(trials, drawn))
 
 
-def test_intervals_are_those_of_a_literal_bootstrap():
-    trials = cross_product()
+def test_the_interval_of_an_eer_is_that_of_a_literal_bootstrap():
+    trials = cross_product(enrolled=6)
     rng = generator(3, "verification")
-    literal = [module._values(repeated(trials, multiplicities(6, 1, rng)[0])) for _ in range(40)]
-    for record, column in zip(verification(trials, 40, seed=3), np.array(literal).T, strict=False):
-        interval = percentile_interval(column)
-        assert (record.lower, record.upper) == (interval.lower, interval.upper)
+    literal = [module._values(repeated(trials, multiplicities(6, 1, rng)[0]))[2] for _ in range(40)]
+    record = verification(trials, 40, seed=3)[2]
+    error = np.std(literal) * np.sqrt(6 / 5) * 2.570582  # Student's t, five degrees of freedom
+    trials_worth = min(30 / 1.4, record.value * (1 - record.value) / (error / 1.959964) ** 2)
+    events = record.value * trials_worth
+    with mp.workdps(20):
+        level = mp.betainc(events, trials_worth - events + 1, 0, record.lower, regularized=True)
+    assert float(level) == pytest.approx(0.025, abs=1e-4)
+    assert record.lower < record.value < record.upper <= 0.5
+
+
+def test_separated_scores_of_few_speakers_are_no_proof_of_an_eer_of_zero():
+    records = {r.metric: r for r in verification(cross_product(enrolled=6, shift=100), 50)}
+    for name in ("eer_kaldi", "eer_threshold", "eer_rocch", "min_cllr"):
+        assert (records[name].value, records[name].lower) == (0, 0)
+        assert records[name].upper > 0.1
+    assert records["zebra_population"].upper == pytest.approx(1 / np.log(4))
+    assert records["zebra_population"].lower < 0.5
+    assert records["dsys_calibrated"].value == records["dsys_calibrated"].upper == 1
+    assert records["dsys_calibrated"].lower < 0.9
+
+
+@pytest.mark.parametrize("enrolled", [2, 3])
+def test_few_speakers_have_no_interval_and_a_reason(enrolled):
+    for record in verification(cross_product(enrolled=enrolled, speakers=enrolled), 20):
+        if record.metric != "dsys_null":
+            assert (record.lower, record.upper) == (None, None)
+            assert f"{enrolled} speakers" in record.notes["no_interval"]
 
 
 def test_resamples_without_both_classes_are_drawn_again_and_counted():
@@ -87,8 +112,7 @@ def test_resamples_without_both_classes_are_drawn_again_and_counted():
     trials = ScoredTrials(
         np.array([2.0, 0.0, 1.0]), np.array([True, False, False]), np.array([0, 0, 0]), np.array([0, 1, 2])
     )
-    records = verification(trials, 50)
-    assert 10 < records[0].notes["redrawn"] < 60
+    assert 10 < module._resample(trials, 50, 0)[1] < 60
 
 
 def test_the_same_seed_gives_the_same_records_and_another_seed_others():

@@ -34,7 +34,7 @@ def test_all_pairs_but_an_utterance_and_itself_are_scored_by_their_cosine(step) 
     put("o", a1=[1, 0], b1=[0, 2])
     put("a", a1=[3, 4], b1=[0, -1])
     assert step("score_pairs.py", "o", "a", "exp/scores") == (0, "")
-    assert Path("exp/scores").read_text() == "a1 b1 0.000000\nb1 a1 0.800000\n"
+    assert Path("exp/scores").read_text() == "a1 b1 0\nb1 a1 0.8\n"
 
 
 def test_pairs_of_other_speakers_or_dimensions_are_refused(step) -> None:

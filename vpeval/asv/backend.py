@@ -72,8 +72,8 @@ class Backend:
 
     def enrolled(self, enroll: Embeddings, who: Indices, n_utts: int | None, seed: int, label: str) -> Floats:
         """Processed means over up to `n_utts` drawn utterances (None: over all) of the speakers of `who`."""
-        processed = replace(enroll, vectors=self.process(enroll.vectors).astype(np.float32))
-        return processed.means(who, n_utts, seed, label).astype(np.float64)
+        processed = replace(enroll, vectors=self.process(enroll.vectors))
+        return processed.means(who, n_utts, seed, label).astype(np.float64, copy=False)
 
     def tested(self, vectors: Vectors | Floats) -> Floats:
         """Processed test vectors."""

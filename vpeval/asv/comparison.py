@@ -14,7 +14,7 @@ import numpy as np
 
 from vpeval.asv.backend import Backend, load
 from vpeval.embeddings.directory import Embeddings, Indices
-from vpeval.metrics.ranks import Similarity, Vectors
+from vpeval.metrics.vectors import Similarity, Vectors
 
 _LABEL = "enrolment utterances"
 

@@ -67,6 +67,17 @@ def read_table(path: str | PathLike[str], value: str = "value", empty: bool = Fa
     return table
 
 
+def to_number(text: str) -> float:
+    """A number as files have it; what only Python reads as one, such as 1_0, is a ValueError.
+
+    >>> to_number("-1.5e-3")
+    -0.0015
+    """
+    if "_" in text or not text.isascii():
+        raise ValueError(f"'{text}' is not a number")
+    return float(text)
+
+
 def write_table(path: str | PathLike[str], table: Mapping[str, str] | Iterable[tuple[str, str]]) -> None:
     """Write ``<key> <value>`` lines, sorted by key in the C locale, atomically."""
     rows = table.items() if isinstance(table, Mapping) else table

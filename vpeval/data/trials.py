@@ -5,7 +5,7 @@ Both files may be in any order, but they must hold the same pairs, each once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.core.tables import read_rows, read_table
+from vpeval.core.tables import read_rows, read_table, to_number
 from vpeval.data.directory import trial_rows
 from vpeval.metrics.similarity import PairScores
 
@@ -85,9 +85,8 @@ def read_scores(path: StrPath, trials: Trials) -> NDArray[np.float64]:
 
 
 def write_scores(path: StrPath, trials: Trials, scores: NDArray[np.float64]) -> None:
-    """Write ``<spk> <utt> <score>`` lines; what is read back is what was written, to the last bit."""
-    rows = zip(trials.pairs, scores.tolist(), strict=True)
-    write_text(path, "".join(f"{spk} {utt} {score!r}\n" for (spk, utt), score in rows))
+    """Write the scores of trials, in their order."""
+    write_pair_scores(path, ((*pair, score) for pair, score in zip(trials.pairs, scores.tolist(), strict=True)))
 
 
 def read_pair_scores(path: StrPath, first: str, second: str) -> tuple[list[Pair], NDArray[np.float64]]:
@@ -101,6 +100,12 @@ def read_pair_scores(path: StrPath, first: str, second: str) -> tuple[list[Pair]
         raise InputError("holds no scores; is this the right file?", path)
     _refuse_duplicates(path, pairs)
     return pairs, _numbers(path, texts)
+
+
+def write_pair_scores(path: StrPath, rows: Iterable[tuple[str, str, float]]) -> None:
+    """Write ``<first> <second> <score>`` lines; a score has the digits that read as the same number."""
+    lines = (f"{one} {other} {repr(float(score)).removesuffix('.0')}\n" for one, other, score in rows)
+    write_text(path, "".join(lines))
 
 
 def trial_speakers(
@@ -178,7 +183,7 @@ def _numbers(path: StrPath, texts: list[str]) -> NDArray[np.float64]:
     numbers = np.empty(len(texts))
     for i, text in enumerate(texts):
         try:
-            numbers[i] = float(text)
+            numbers[i] = to_number(text)
         except ValueError:
             raise InputError(f"score '{text}' is not a number; correct it", path, i + 1) from None
     if not np.isfinite(numbers).all():

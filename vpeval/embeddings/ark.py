@@ -18,7 +18,7 @@ from vpeval.core.tables import read_lines
 def write_vectors(
     directory: Path, vectors: Mapping[str, np.ndarray], name: str = "embedding", home: Path | None = None
 ) -> None:
-    """Write float32 vectors, sorted by key, to ``<name>.ark`` and ``<name>.scp`` in `directory`.
+    """Write vectors, sorted by key, to ``<name>.ark`` and ``<name>.scp`` in `directory`; float64 stays float64.
 
     The scp names the ark under `home` (default `directory`): where the directory will be once it is published.
     """
@@ -28,13 +28,14 @@ def write_vectors(
     with open(ark, "wb") as file:
         for key in sorted(vectors, key=str.encode):
             offset = file.tell() + len(key.encode()) + 1
-            kaldiio.save_ark(file, {key: np.asarray(vectors[key], np.float32)})
+            vector = np.asarray(vectors[key])
+            kaldiio.save_ark(file, {key: vector if vector.dtype == np.float64 else vector.astype(np.float32)})
             lines.append(f"{key} {named}:{offset}\n")
     write_text(directory / f"{name}.scp", "".join(lines))
 
 
 def read_vectors(scp: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Read every vector named in an scp file into a dict in file order, as float32.
+    """Read every vector named in an scp file into a dict in file order, in the precision it is stored in.
 
     An ark that is not found from the current directory is looked for beside the scp. NaN, all-zero vectors,
     duplicate keys and unequal dimensions are errors that name the line.
@@ -62,7 +63,7 @@ def read_vectors(scp: str | os.PathLike[str]) -> dict[str, np.ndarray]:
                 kind = "all zero" if np.isfinite(vector).all() else "not finite"
                 raise InputError(f"the vector of '{key}' is {kind}; extract it again", scp, number)
             shape = vector.shape
-            vectors[key] = vector.astype(np.float32, copy=False)
+            vectors[key] = vector
     finally:
         for handle in handles.values():
             handle.close()

@@ -20,8 +20,9 @@ from vpeval.core.seeds import generator
 from vpeval.core.tables import read_rows, write_table
 from vpeval.data.directory import read_utt2spk, staged_directory
 from vpeval.embeddings.ark import read_vectors, write_vectors
+from vpeval.metrics.vectors import directions
 
-Vectors = NDArray[np.float32]
+Vectors = NDArray[np.floating]
 Indices = NDArray[np.int64]
 
 
@@ -53,9 +54,9 @@ class Embeddings:
         """
         rows = np.arange(len(self.utts)) if n_utts is None else self.shuffled(seed, label)
         wanted = self.counts[who] if n_utts is None else np.minimum(self.counts[who], n_utts)
-        means = np.empty((len(who), self.vectors.shape[1]), np.float32)
+        means = np.empty((len(who), self.vectors.shape[1]))
         for out, first, count in zip(means, self.starts[who], wanted, strict=True):
-            out[:] = self.vectors[rows[first : first + count]].mean(axis=0, dtype=np.float64)
+            out[:] = _mean(self.vectors[rows[first : first + count]])
         self._check_not_zero(means, who)
         return means
 
@@ -67,31 +68,37 @@ class Embeddings:
         """
         rows = self.shuffled(seed, label)
         counts = np.minimum(self.counts[who] // n_utts, most)
-        vectors = np.zeros((int(counts.max()), len(who), self.vectors.shape[1]), np.float32)
+        vectors = np.zeros((int(counts.max()), len(who), self.vectors.shape[1]), self.vectors.dtype)
         for fold, out in enumerate(vectors):
             have = np.flatnonzero(counts > fold)
             first = self.starts[who[have]] + fold * n_utts
             total = np.zeros((len(have), out.shape[1]))
             for step in range(n_utts):
-                total += self.vectors[rows[first + step]]
-            out[have] = total / n_utts
+                total += self.vectors[rows[first + step]] / n_utts
+            out[have] = total
             self._check_not_zero(out[have], who[have])
         return vectors, counts
 
     def find(self, other: Embeddings) -> Indices:
         """Where the speakers of `other` stand among ours; an unknown speaker is an InputError."""
+        places = self.places(other)
+        if (places < 0).any():
+            unknown = other.speakers[int(np.argmin(places))]
+            utt2spk = other.directory / "utt2spk"
+            line = _line_of(utt2spk, 1, unknown)
+            raise InputError(f"speaker '{unknown}' is not in {self.directory}; add or remove it", utt2spk, line)
+        return places
+
+    def places(self, other: Embeddings) -> Indices:
+        """Where the speakers of `other` stand among ours; -1 for those who are not among them."""
         if self.vectors.shape[1] != other.vectors.shape[1]:
             raise InputError(
                 f"vectors have dimension {other.vectors.shape[1]} but those of {self.directory} have "
                 f"{self.vectors.shape[1]}; extract both with the same model",
                 other.directory / "embedding.scp",
             )
-        places = {spk: place for place, spk in enumerate(self.speakers)}
-        if unknown := next((spk for spk in other.speakers if spk not in places), None):
-            utt2spk = other.directory / "utt2spk"
-            line = _line_of(utt2spk, 1, unknown)
-            raise InputError(f"speaker '{unknown}' is not in {self.directory}; add or remove it", utt2spk, line)
-        return np.array([places[spk] for spk in other.speakers])
+        place_of = {spk: place for place, spk in enumerate(self.speakers)}
+        return np.array([place_of.get(spk, -1) for spk in other.speakers])
 
     def rows(self, rows: Indices) -> tuple[dict[str, Vectors], dict[str, str]]:
         """Vectors and speakers of some rows by utterance, as `write_embeddings` takes them."""
@@ -162,7 +169,7 @@ def group(directory: Path, vectors: Mapping[str, np.ndarray], speaker_of: Mappin
     sizes = dict.fromkeys(speakers, 0)
     for utt in utts:
         sizes[speaker_of[utt]] += 1
-    stacked = np.stack([vectors[utt] for utt in utts]).astype(np.float32, copy=False)
+    stacked = np.stack([vectors[utt] for utt in utts])
     starts = np.concatenate(([0], np.cumsum(list(sizes.values()))))
     return Embeddings(directory, speakers, tuple(utts), stacked, starts)
 
@@ -214,6 +221,13 @@ def split(pooled: Embeddings, n_inputs: int, seed: int = 0) -> Split:
     return Split(rows[enough & (place >= n_inputs)], rows[enough & (place < n_inputs)], left_out)
 
 
+def _mean(rows: Vectors) -> NDArray[np.float64]:
+    """Their mean in float64, also of numbers whose sum would overflow."""
+    with np.errstate(over="ignore"):
+        mean = rows.mean(axis=0, dtype=np.float64)
+    return mean if np.isfinite(mean).all() else (rows.astype(np.float64) / len(rows)).sum(axis=0)
+
+
 def _line_of(utt2spk: Path, column: int, name: str) -> int | None:
     rows = read_rows(utt2spk, "utterance", "speaker")
     return next((line for line, fields in rows if fields[column] == name), None)
@@ -221,6 +235,4 @@ def _line_of(utt2spk: Path, column: int, name: str) -> int | None:
 
 def unit(vectors: Vectors) -> NDArray[np.float64]:
     """Vectors of length one, in double precision."""
-    wide = vectors.astype(np.float64)
-    result: NDArray[np.float64] = wide / np.linalg.norm(wide, axis=1, keepdims=True)
-    return result
+    return directions(vectors)

@@ -8,6 +8,12 @@ Known defects of this estimator, kept for comparability: half of both end bins i
 1; fewer than 20 targets make one bin, whose integral is 0; and scores without any information give about 0.05 to 0.11
 at 500 targets. `dsys_null` measures that last bias: the value at shuffled labels. Equal scores give 0 (the reference
 gives NaN).
+
+`dsys_pav` is the same integral without bins: the likelihood ratio y1/y2 of a score is the one that PAV calibration
+gives it. Separated scores have 1 and equal scores 0 whatever their number. As calibration learns from the very trials
+that it is applied to, scores without information have more than 0; `level_of_strangers` says how much: its mean where
+every enrolled speaker is given the utterances of another as own, so that no target is one. (dsys_pav - level) /
+(1 - level), not below 0, is the `dsys_calibrated` of the records: 1 for separated scores, 0 for indistinguishable ones.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ from numpy.typing import NDArray
 
 from vpeval.core.seeds import generator
 from vpeval.metrics.bootstrap import Interval, percentile_interval
-from vpeval.metrics.scores import Counts, Floats, PooledScores
+from vpeval.metrics.scores import Counts, Floats, PooledScores, pool
 
 
 @dataclass(frozen=True)
@@ -55,10 +61,67 @@ def dsys_null(pooled: PooledScores, permutations: int = 1000, seed: int = 0) -> 
     return DsysNull(float(values.mean()), percentile_interval(values))
 
 
+def dsys_pav(pooled: PooledScores) -> float:
+    """D_sys with the likelihood ratios of PAV calibration, ω = 1.
+
+    >>> from vpeval.metrics.scores import pool
+    >>> dsys_pav(pool([2, 3], [0, 1])), dsys_pav(pool([0, 0], [0, 0, 0]))
+    (1.0, 0.0)
+    """
+    y1, y2 = pooled.blocks.targets / pooled.n_targets, pooled.blocks.nontargets / pooled.n_nontargets
+    return float(np.where(y1 > y2, (y1 - y2) / (y1 + y2) * y1, 0).sum())
+
+
+def level_of_strangers(
+    score: Floats,
+    is_target: NDArray[np.bool_],
+    enroll: NDArray[np.intp],
+    speaker: NDArray[np.intp],
+    permutations: int = 50,
+    seed: int = 0,
+) -> float:
+    """`dsys_pav` where the targets are trials of each enrolled speaker with utterances of another, on average.
+
+    Whole speakers change places, so that trials depend on each other as they do among targets. Where trials of some
+    pair of speakers are missing, or there are fewer than three target speakers, single labels are shuffled instead.
+    """
+    owners = np.unique(enroll[is_target])
+    rng = generator(seed, "dsys strangers")
+    size = int(max(enroll.max(), speaker.max())) + 1
+    met = np.zeros((size, size), bool)
+    met[enroll, speaker] = True
+    whole = len(owners) > 2 and met[np.ix_(owners, owners)].all()
+    # Strangers are compared with strangers: the true targets take no part.
+    others = ~is_target
+    values = []
+    for _ in range(permutations):
+        if whole:
+            stranger = np.full(size, -1)
+            stranger[owners] = _derangement(owners, rng)
+            chosen = speaker[others] == stranger[enroll[others]]
+            targets, nontargets = score[others][chosen], score[others][~chosen]
+        else:
+            mixed = rng.permutation(score)
+            targets, nontargets = mixed[: is_target.sum()], mixed[is_target.sum() :]
+        values.append(dsys_pav(pool(targets, nontargets)))
+    return float(np.mean(values))
+
+
+def _derangement(items: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
+    """The items in a random order in which none keeps its place."""
+    while True:
+        moved = rng.permutation(items)
+        if (moved != items).all():
+            return moved
+
+
 def _edges(pooled: PooledScores) -> Floats:
     """Bin edges; fewer than three where no trapezoid fits: too few targets, or all scores equal."""
     n_bins = min(pooled.n_targets // 10, 100) if len(pooled.score) > 1 else 0
-    return np.linspace(pooled.score[0], pooled.score[-1], n_bins + 1)
+    low, high = float(pooled.score[0]), float(pooled.score[-1])
+    if np.isfinite(high - low):
+        return np.linspace(low, high, n_bins + 1)
+    return 2 * np.linspace(low / 2, high / 2, n_bins + 1)
 
 
 def _histogram(pooled: PooledScores, counts: Counts, edges: Floats) -> Counts:

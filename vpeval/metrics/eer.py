@@ -4,6 +4,9 @@ With Pmiss(θ) = #(t ≤ θ)/Nt and Pfa(θ) = #(n > θ)/Nn (VoicePrivacy 2020 ev
 
 - `eer_kaldi` (VoicePrivacy 2020, 2022): scores as float32, both classes sorted; k/Nt with the smallest k in 0..Nt-2
   for which n[Nn-1-floor(Nn·k/Nt)] < t[k], else (Nt-1)/Nt. It can exceed 50 %; equal scores give (Nt-1)/Nt.
+  `eer_kaldi_fair` is the same number without what raises it for no merit of the anonymiser: it rounds nothing, and
+  where target and nontarget scores tie, which Kaldi counts as an error every time, it takes the mean of the values
+  with ties decided for and against the targets. Equal scores give 50 %.
 - `eer_threshold` (VoicePrivacy 2024, 2026): (Pfa+Pmiss)/2 at the first observed score θ that minimises |Pfa-Pmiss|.
 - `eer_rocch` (Legal, VoicePrivacy "ROCCH-EER"): where the convex hull of the ROC meets Pmiss = Pfa; at most 50 %.
 
@@ -16,6 +19,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vpeval.metrics.bootstrap import Interval
 from vpeval.metrics.scores import PooledScores
@@ -32,13 +36,38 @@ class Eer:
 
 def eer_kaldi(pooled: PooledScores) -> Eer:
     """The EER of Kaldi's compute-eer."""
-    score = pooled.score.astype(np.float32)  # rounding keeps the order, so no second sort
-    targets = np.repeat(score, pooled.targets)
-    nontargets = np.repeat(score, pooled.nontargets)
-    k = np.arange(len(targets) - 1)
-    accepted = nontargets[len(nontargets) - 1 - len(nontargets) * k // len(targets)] < targets[:-1]
+    targets, opposite = _opposites(pooled, pooled.score.astype(np.float32))  # rounding keeps the order
+    accepted = opposite[:-1] < targets[:-1]
     eer = (int(np.argmax(accepted)) if accepted.any() else len(targets) - 1) / len(targets)
     return Eer(eer, eer, eer)
+
+
+def eer_kaldi_fair(pooled: PooledScores) -> Eer:
+    """The EER of Kaldi's compute-eer, but for rounding and ties: they raise no error rate.
+
+    >>> from vpeval.metrics.scores import pool
+    >>> eer_kaldi(pool([0, 0], [0, 0, 0])).value, eer_kaldi_fair(pool([0, 0], [0, 0, 0])).value
+    (0.5, 0.5)
+    >>> eer_kaldi(pool([0] * 12, [0] * 132)).value, eer_kaldi_fair(pool([0] * 12, [0] * 132)).value
+    (0.9166666666666666, 0.5)
+    """
+    targets, opposite = _opposites(pooled, pooled.score)
+    last = len(targets) - 1
+    searched = slice(0, max(1, last))
+    kept, lenient = opposite[searched] < targets[searched], opposite[searched] <= targets[searched]
+    against = int(np.argmax(kept)) if kept.any() else last
+    in_favour = int(np.argmax(lenient)) if lenient.any() else last
+    if lenient.any() and not kept.any():
+        against = len(targets)  # Kaldi's search ends one short of it
+    eer = (in_favour + against) / 2 / len(targets)
+    return Eer(eer, eer, eer)
+
+
+def _opposites(pooled: PooledScores, score: NDArray[np.floating]) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """The sorted target scores, and for the k-th of them the nontarget score that Kaldi compares it with."""
+    targets, nontargets = np.repeat(score, pooled.targets), np.repeat(score, pooled.nontargets)
+    k = np.arange(len(targets))
+    return targets, nontargets[len(nontargets) - 1 - len(nontargets) * k // len(targets)]
 
 
 def eer_threshold(pooled: PooledScores) -> Eer:

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.core.seeds import generator
-from vpeval.metrics.ranks import Counts, Rivals
+from vpeval.metrics.ranks import Rivals
+from vpeval.metrics.vectors import Counts
 
 
 @dataclass(frozen=True)

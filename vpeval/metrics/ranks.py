@@ -1,25 +1,33 @@
 """Rivals of the true reference: how many other references are as similar to an input as its own, or more.
 
-For inputs x_i and references y_j the similarity is s_ij = cos(x_i, y_j), s_ij = x_i·y_j (with which a PLDA back end
-compares) or s_ij = -|x_i - y_j| (which orders like x_i·y_j - |y_j|²/2). One blocked matrix product settles all pairs
-except those within its rounding error of s_ii; these are computed again in float64, pair by pair. So equal
-references tie exactly, and the counts depend neither on the block size nor on the number of threads.
+One blocked matrix product in float32 settles all pairs except those within its error bound of the true reference
+(`vectors.ordering_product`); these are computed again in float64, pair by pair. So the counts are exact for any finite
+vectors, however alike or however long, and depend neither on the block size nor on the number of threads.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-Similarity = Literal["cosine", "product", "euclidean"]
-Vectors = NDArray[np.floating]
-Counts = NDArray[np.int64]
+from vpeval.metrics.vectors import (
+    RESOLUTION,
+    Counts,
+    Floats,
+    Similarity,
+    Vectors,
+    angles,
+    common_scale,
+    comparable,
+    distinct_rows,
+    ordering_product,
+    pair_products,
+)
 
 _BLOCK = 512
-_PAIRS = 1 << 15
+_PAIRS = 1 << 13
 
 
 @dataclass(frozen=True)
@@ -31,73 +39,63 @@ class Rivals:
 
 
 def count_rivals(references: Vectors, inputs: Vectors, owner: Counts, similarity: Similarity = "cosine") -> Rivals:
-    """Count the rivals of every input; ``references[owner[i]]`` is the true reference of ``inputs[i]``."""
-    if similarity == "cosine":
-        references, inputs = unit_rows(references), unit_rows(inputs)
-    bias = -0.5 * pair_products(references, references)
-    longest = np.sqrt(-2 * bias.min())
+    """Count the rivals of every input; ``references[owner[i]]`` is the true reference of ``inputs[i]``.
+
+    The similarity is the cosine, the scalar product, or minus the distance (``euclidean``).
+    """
+    scale_x, scale_y = common_scale(inputs, references, similarity)
+    y = comparable(references, similarity, scale_y)
+    sizes = np.ones(len(y), np.int64)
+    # Equal references, as of an anonymiser with one voice for all, are compared once.
+    if groups := distinct_rows(y):
+        first, group, sizes = groups
+        y, references, owner = y[first], references[first], group[owner]
+    all_differ = groups is None
+    product = ordering_product(inputs, references, similarity)
+    right = product.right.T
     above = np.zeros(len(inputs), np.int64)
-    tied = np.zeros(len(inputs), np.int64)
+    tied = sizes[owner] - 1
     # Fresh memory for every block would cost more than the product itself.
-    buffer = np.empty((_BLOCK, len(references)), references.dtype)
+    buffer = np.empty((_BLOCK, len(y)), np.float32)
     masks = np.empty((2, *buffer.shape), bool)
     for start in range(0, len(inputs), _BLOCK):
         block = slice(start, start + _BLOCK)
-        x, own = inputs[block], owner[block]
-        scores = np.matmul(x, references.T, out=buffer[: len(x)])
-        if similarity == "euclidean":
-            scores += bias.astype(scores.dtype)
-        true = scores[np.arange(len(x)), own][:, None]
+        own = owner[block]
+        scores = np.matmul(product.left[block], right, out=buffer[: len(own)])
+        true = scores[np.arange(len(own)), own][:, None]
         # Twice the error bound of one score, as both sides of a comparison carry it.
-        length = np.sqrt(pair_products(x, x))[:, None] + (longest if similarity == "euclidean" else 0)
-        margin = (2 * rounding(x) * longest * length).astype(scores.dtype)
-        surely = np.greater(scores, true + margin, out=masks[0, : len(x)])
-        maybe = np.greater_equal(scores, true - margin, out=masks[1, : len(x)])
-        above[block] = np.count_nonzero(surely, axis=1)
-        close = np.flatnonzero(np.not_equal(surely, maybe, out=maybe))
-        rows, columns = np.divmod(close, len(references))
+        margin = (2 * product.error[block, None]).astype(np.float32)
+        surely = np.greater(scores, true + margin, out=masks[0, : len(own)])
+        maybe = np.greater_equal(scores, true - margin, out=masks[1, : len(own)])
+        above[block] = np.count_nonzero(surely, axis=1) if all_differ else surely @ sizes
+        rows, columns = np.divmod(np.flatnonzero(np.not_equal(surely, maybe, out=maybe)), len(y))
         others = columns != own[rows]
-        _settle(references, x, own, rows[others], columns[others], similarity, above[block], tied[block])
+        x = comparable(inputs[block], similarity, scale_x)
+        _settle(x, y, own, rows[others], columns[others], similarity, sizes, Rivals(above[block], tied[block]))
     return Rivals(above, tied)
 
 
-def unit_rows(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Rows scaled to length one; rows of zeros stay zero."""
-    norms = np.sqrt(np.einsum("...d,...d->...", vectors, vectors))
-    return (vectors / np.where(norms == 0, 1, norms)[..., None]).astype(np.float32, copy=False)
-
-
-def pair_products(x: Vectors, y: Vectors) -> NDArray[np.float64]:
-    """x_i·y_i of every row in float64; each row is summed in the same order, so equal rows give equal products."""
-    return (x.astype(np.float64) * y).sum(axis=-1)
-
-
-def rounding(vectors: Vectors) -> float:
-    """Error bound of a scalar product in the precision of `vectors`, were both factors of length one."""
-    return float((vectors.shape[-1] + 2) * np.finfo(vectors.dtype).eps / 2)
-
-
 def _settle(
-    references: Vectors,
-    inputs: Vectors,
-    owner: Counts,
-    rows: Counts,
-    columns: Counts,
-    similarity: Similarity,
-    above: Counts,
-    tied: Counts,
+    x: Floats, y: Floats, own: Counts, rows: Counts, columns: Counts, similarity: Similarity, sizes: Counts, out: Rivals
 ) -> None:
-    """Add the pairs that are too close to call in float32 to the counts `above` and `tied`."""
+    """Add the pairs that float32 cannot tell from the true one to the counts `out`."""
     for start in range(0, len(rows), _PAIRS):
         i, j = rows[start : start + _PAIRS], columns[start : start + _PAIRS]
-        rival = _exact(inputs[i], references[j], similarity)
-        true = _exact(inputs[i], references[owner[i]], similarity)
-        above += np.bincount(i[rival > true], minlength=len(above))
-        tied += np.bincount(i[rival == true], minlength=len(tied))
+        ahead, level = _compare(x[i], y[j], y[own[i]], similarity)
+        np.add.at(out.above, i[ahead], sizes[j[ahead]])
+        np.add.at(out.tied, i[level], sizes[j[level]])
 
 
-def _exact(x: Vectors, y: Vectors, similarity: Similarity) -> NDArray[np.float64]:
-    if similarity != "euclidean":
-        return pair_products(x, y)
-    difference = x.astype(np.float64) - y
-    return -np.square(difference).sum(axis=-1)
+def _compare(
+    x: Floats, rival: Floats, true: Floats, similarity: Similarity
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether each x is more similar to its rival than to its true reference, and whether equally similar."""
+    if similarity == "product":
+        lead = pair_products(x, rival - true)
+        return lead > 0, lead == 0
+    if similarity == "cosine":
+        lead, tolerance = angles(x, true) - angles(x, rival), np.full(len(x), RESOLUTION)
+    else:
+        far, near = (np.sqrt(np.square(x - y).sum(axis=1)) for y in (true, rival))
+        lead, tolerance = far - near, RESOLUTION * np.sqrt(np.square(x).sum(axis=1) + np.square(true).sum(axis=1))
+    return lead > tolerance, np.abs(lead) <= tolerance

@@ -10,29 +10,36 @@ de-identification DeID = 1 - D_diag(M_oa) / D_diag(M_oo).
 
 Scores become log-likelihood ratios by Laplace-smoothed PAV, fitted to each condition by itself, in both modes:
 
-- full: every pair counts; oo and aa matrices are symmetric, oa is not (row: original speaker, column: anonymised).
+- full: every pair counts, and counts once: in oo and aa, whose matrices are symmetric, (u, v) and (v, u) with the same
+  score are one pair. oa is not symmetric (row: original speaker, column: anonymised). A speaker with n utterances has
+  n(n-1)/2 pairs on the diagonal in oo and aa, and n(n-1) in oa.
 - vpc: as the challenges did, only pairs whose first utterance stands before the second in the sorted list, in the oa
   condition too, and every matrix is mirrored.
 
-A speaker with a single utterance has no cell on the diagonal and is left out of its mean. Intervals resample the
-speakers of the finished matrices, all three together; the calibration is held fixed.
+A speaker with a single utterance has no cell on the diagonal and is left out of its mean. Intervals (studentised, see
+`intervals`) resample the speakers of the finished matrices, all three together; the calibration is held fixed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
-from vpeval.metrics.bootstrap import interval_notes, multiplicities, percentile_interval
+from vpeval.metrics.bootstrap import multiplicities
+from vpeval.metrics.intervals import studentised_interval, too_few
 from vpeval.metrics.scores import Counts, Floats, pool
 from vpeval.results.records import Record
 
 CONDITIONS = ("oo", "oa", "aa")
+
+_ROUNDING = 1e-13
+"""Differences of means of equal cells that are not zero."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,8 @@ def similarity_matrix(
     NaN stands on the diagonal of speakers with a single utterance; any other pair of speakers must have scores.
     """
     used = pairs.first < pairs.second if mode == "vpc" else pairs.first != pairs.second
+    if mode != "vpc" and condition != "oa":
+        used = _once(pairs, used)
     row, column, score = speaker[pairs.first[used]], speaker[pairs.second[used]], pairs.score[used]
     same = row == column
     if not same.any():
@@ -69,6 +78,22 @@ def similarity_matrix(
         return 1 / (1 + np.exp(-total / count))
 
 
+def _once(pairs: PairScores, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Without the second of two pairs of the same utterances and the same score: in oo and aa order means nothing.
+
+    Both directions of a score that is not symmetric are two measurements, and stay.
+    """
+    rows = np.flatnonzero(used)
+    first, second = pairs.first[rows], pairs.second[rows]
+    keys = np.stack((np.minimum(first, second), np.maximum(first, second)))
+    order = np.lexsort((first, pairs.score[rows], *keys))
+    same = (np.diff(keys[:, order], axis=1) == 0).all(axis=0) & (np.diff(pairs.score[rows][order]) == 0)
+    kept = np.zeros(len(used), bool)
+    kept[rows] = True
+    kept[rows[order[1:][same]]] = False
+    return kept
+
+
 def voice_similarity(matrices: Mapping[str, Floats], resamples: int = 1000, seed: int = 0) -> list[Record]:
     """D_diag of the matrices oo, oa and aa, G_VD in dB and DeID as a fraction, with 95 % intervals."""
     speakers = len(matrices["oo"])
@@ -76,16 +101,14 @@ def voice_similarity(matrices: Mapping[str, Floats], resamples: int = 1000, seed
     if observed[0, 0] == 0:
         raise InputError("the original voices cannot be told apart: G_VD and DeID are undefined; check the oo scores")
     samples, redrawn = _resample(matrices, resamples, seed)
-    drawn = interval_notes(resamples, seed, redrawn)
+    drawn = {"resamples": resamples, "redrawn": redrawn, "seed": seed}
     names: list[tuple[str, dict[str, object]]] = [("d_diag", {"matrix": condition}) for condition in CONDITIONS]
     names += [("g_vd", {}), ("deid", {})]
     records = []
     for (name, params), value, column in zip(names, observed[0], samples.T, strict=True):
-        record = Record(name, float(value), params=params, notes=drawn, counts={"speakers": speakers})
-        if resamples:
-            interval = percentile_interval(column)
-            record = replace(record, lower=interval.lower, upper=interval.upper)
-        records.append(record)
+        record = Record(name, float(value), params=params, counts={"speakers": speakers})
+        ends = (0.0, 1.0) if name == "d_diag" else (-math.inf, 1.0 if name == "deid" else math.inf)
+        records.append(studentised_interval(float(value), column, speakers, drawn, *ends).of(record))
     return records
 
 
@@ -94,6 +117,8 @@ def _resample(matrices: Mapping[str, Floats], resamples: int, seed: int) -> tupl
     rng = generator(seed, "similarity")
     speakers = len(matrices["oo"])
     samples = np.empty((0, len(CONDITIONS) + 2))
+    if too_few(speakers):
+        return np.full((min(resamples, 1), len(CONDITIONS) + 2), np.nan), 0
     valid = np.empty(0, dtype=np.intp)
     while len(valid) < resamples:
         samples = np.concatenate((samples, _metrics(matrices, multiplicities(speakers, resamples, rng))))
@@ -131,4 +156,6 @@ def _d_diag(matrix: Floats, drawn: Counts) -> Floats:
     with np.errstate(invalid="ignore"):
         on = drawn[:, present] @ diagonal[present] / drawn[:, present].sum(axis=1)
         off = ((drawn @ rest) * drawn).sum(axis=1) / (drawn.sum(axis=1) ** 2 - (drawn**2).sum(axis=1))
-    return np.abs(on - off)
+    difference: Floats = np.abs(on - off)
+    difference[difference < _ROUNDING] = 0
+    return difference

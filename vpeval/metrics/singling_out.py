@@ -7,30 +7,42 @@ highest calibration similarity to the enrolment vector, which is the paper's rul
 fewer vectors ((K-1)-th and K-th). The attack succeeds iff exactly one of the N test vectors is strictly above the
 threshold, whoever it belongs to. There are max K_i folds; in fold f the test vector of speaker i is number f mod K_i.
 
-Chance. If all scores are exchangeable, the probability that exactly one of the N test scores exceeds the ⌊r⌋-th of
-R = Σ(K_i - 1) calibration scores is, with q = ⌊r⌋,
+Chance. If all scores are exchangeable, the number a of test scores above the q-th of the R = Σ(K_i - 1) calibration
+scores, q = ⌊r⌋, and the number g between it and the next have the probability
 
-    q · N/(N+R) · Π_{k<q} (R-k)/(N+R-1-k)   →   (M/(M+1))^(M+1) for K = M + 1 and large N,
+    P(a, g) = C(q-1+a, a) · C(N-a-g+R-q-1, R-q-1) / C(N+R, N),
 
-0.3487 for M = 9 (0.3577 at N = 20), not the e⁻¹ = 0.3679 that the paper quotes for a predicate of weight 1/N. For large
-N the value is the same at the next calibration score; a threshold between the two adds about 0.001 for M = 9, and more
-for few vectors (up to 0.03 for M = 1).
+and a test score between the two is above their mean as often as below it where scores lie evenly between neighbours. So
+the attack succeeds by chance with probability Σ_g 2^-g·(P(1, g) + g·P(0, g)): 0.350 for K = 10 and large N (0.359 at
+N = 20), 0.278 for K = 2 (0.287 at N = 20), not the e⁻¹ = 0.368 that the paper quotes for a predicate of weight 1/N. For
+scores with normal or exponential tails, which are not quite even between neighbours, it is off by less than 0.006.
 
-Only the highest scores of a row decide. They are found by a matrix product and computed again in float64 pair by pair,
-so that equal vectors tie exactly; a row whose order statistics could lie outside the kept scores is repeated with more
-of them.
+Only the highest scores of a row decide. They are found by a matrix product and computed again in float64 pair by pair
+(see `vectors`), so that equal vectors tie exactly; a row whose order statistics could lie outside the kept scores is
+repeated with more of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.core.seeds import generator
-from vpeval.metrics.ranks import Counts, Similarity, Vectors, pair_products, rounding, unit_rows
+from vpeval.metrics.vectors import (
+    RESOLUTION,
+    Counts,
+    Floats,
+    Similarity,
+    Vectors,
+    common_scale,
+    comparable,
+    ordering_product,
+    pair_products,
+)
 
 _KEEP = 64
 _GROUP = 32
@@ -70,38 +82,46 @@ def singling_out(
     n_folds, n_all, dimension = folds.shape
     if not all(2 <= n <= n_all for n in n_speakers) or counts.min() < 2:
         raise ValueError("singling out needs 2 ≤ N ≤ number of test speakers, and two vectors per test speaker")
-    if similarity == "cosine":
-        enroll, folds = unit_rows(enroll), unit_rows(folds)
-    longest = float(np.sqrt(np.einsum("fsd,fsd->fs", folds, folds).max()))
+    if similarity == "euclidean":
+        raise ValueError("singling out compares by cosines or scalar products")
+    flat = folds.reshape(-1, dimension)
+    product = ordering_product(enroll, flat, similarity)
+    scale_x, scale_y = common_scale(enroll, flat, similarity)
+    x = comparable(enroll, similarity, scale_x)
+
+    def exact(e: int, vector: Counts, speaker: Counts) -> Floats:
+        return _similarity(x[e], comparable(folds[vector, speaker], similarity, scale_y), similarity)
+
     everyone = np.arange(n_all)
     absent = np.arange(n_folds)[:, None] >= counts
     rng = generator(seed, f"singling out draw {draw}")
     success = np.empty((len(n_speakers), len(enroll)))
     chance = np.empty_like(success)
     step = min(len(enroll), max(1, _BLOCK // (n_folds * n_all)))
-    buffer = np.empty((step, n_folds * n_all), folds.dtype)
+    buffer = np.empty((step, n_folds * n_all), np.float32)
     for start in range(0, len(enroll), step):
-        x = enroll[start : start + step]
-        block = np.matmul(x, folds.reshape(-1, dimension).T, out=buffer[: len(x)])
+        left = product.left[start : start + step]
+        block = np.matmul(left, product.right.T, out=buffer[: len(left)])
         for e, scores in enumerate(block.reshape(-1, n_folds, n_all), start=start):
             if absent.any():
                 scores[absent] = -np.inf
             order = _order(n_all, int(owner[e]), rng) if min(n_speakers) < n_all else everyone
             for place, n in enumerate(n_speakers):
                 drawn = order[:n] if n < n_all else slice(None)
-                part = _Part(scores[:, drawn], everyone[drawn], counts[drawn])
-                success[place, e] = _isolates(enroll[e], folds, longest, part).mean()
+                part = _Part(scores[:, drawn], everyone[drawn], counts[drawn], float(product.error[e]))
+                success[place, e] = _isolates(part, partial(exact, e)).mean()
                 chance[place, e] = _chance(n, part.calibration)
     return SinglingOut(tuple(n_speakers), success, chance.mean(axis=1))
 
 
 @dataclass(frozen=True)
 class _Part:
-    """The drawn test speakers: scores fold × speaker, who they are, and how many vectors each has."""
+    """The drawn test speakers: scores fold × speaker with their error, who they are, how many vectors each has."""
 
     scores: Vectors
     names: Counts
     counts: Counts
+    error: float
 
     @property
     def calibration(self) -> int:
@@ -115,28 +135,37 @@ def _order(n_all: int, first: int, rng: np.random.Generator) -> Counts:
     return np.concatenate(([first], order[order != first]))
 
 
-def _isolates(x: Vectors, folds: Vectors, longest: float, part: _Part) -> NDArray[np.bool_]:
-    """Whether the attack with enrolment vector `x` succeeds, per fold; `longest` is the length of a test vector."""
+def _isolates(part: _Part, exact: Callable[[Counts, Counts], Floats]) -> NDArray[np.bool_]:
+    """Whether the attack succeeds, per fold; `exact` gives the similarities of vectors of speakers."""
     fold = np.arange(part.counts.max())[:, None]
     q = part.calibration // len(part.counts)
-    error = rounding(x) * longest * float(np.sqrt(pair_products(x, x)))
     keep = _KEEP
     while True:
         cut = _cut(part.scores, keep)
-        vector, speaker = np.divmod(np.flatnonzero(part.scores >= cut - 2 * error), len(part.counts))
+        kept = np.flatnonzero(part.scores >= cut - 2 * part.error)
+        vector, speaker = np.divmod(kept, len(part.counts))
         present = vector < part.counts[speaker]
-        vector, speaker = vector[present], speaker[present]
-        exact = pair_products(x, folds[vector, part.names[speaker]])
-        best = np.argsort(-exact, kind="stable")
-        vector, speaker, exact = vector[best], speaker[best], exact[best]
+        kept, vector, speaker = kept[present], vector[present], speaker[present]
+        similarity = exact(vector, part.names[speaker])
+        best = np.argsort(-similarity, kind="stable")
+        kept, vector, speaker, similarity = kept[best], vector[best], speaker[best], similarity[best]
         is_test = fold % part.counts[speaker] == vector
         rank = np.cumsum(~is_test, axis=1)
-        upper, lower = exact[np.argmax(rank >= q, axis=1)], exact[np.argmax(rank > q, axis=1)]
-        # What was not kept is, computed exactly, below cut - error: the order statistics are right if they are not.
-        if (rank[:, -1] > q).all() and (lower >= cut - error).all():
-            threshold = (upper + lower) / 2
-            return np.count_nonzero(is_test & (exact > threshold[:, None]), axis=1) == 1
+        upper, lower = np.argmax(rank >= q, axis=1), np.argmax(rank > q, axis=1)
+        # What was not kept is below cut - error: the order statistics are right if they are surely not.
+        if (rank[:, -1] > q).all() and (part.scores.ravel()[kept[lower]] >= cut).all():
+            threshold = (similarity[upper] + similarity[lower]) / 2
+            beyond = threshold + RESOLUTION * np.sqrt(np.abs(2 * threshold))
+            return np.count_nonzero(is_test & (similarity > beyond[:, None]), axis=1) == 1
         keep *= 4
+
+
+def _similarity(x: Floats, y: Floats, similarity: Similarity) -> Floats:
+    """Scalar products, or cosines less one: computed as a distance, they keep their digits where vectors crowd."""
+    if similarity == "product":
+        return pair_products(x, y)
+    both = (x.any() & y.any(axis=-1)).astype(np.float64)
+    return (both - 1) / 2 - np.square(x - y).sum(axis=-1) / 2
 
 
 def _cut(scores: Vectors, keep: int) -> float:
@@ -152,7 +181,17 @@ def _cut(scores: Vectors, keep: int) -> float:
 
 
 def _chance(n: int, calibration: int) -> float:
-    """Probability of success if all scores are exchangeable."""
+    """Probability of success if all scores are exchangeable and lie evenly between their neighbours."""
     q = calibration // n
-    k = np.arange(q)
-    return float(q * n / (n + calibration) * np.prod((calibration - k) / (n + calibration - 1 - k)))
+    total = n + calibration
+    # P(0, 0) and P(1, 0); then P(a, g+1) / P(a, g) = (n-a-g) / (total-a-g-q-1), with a factor ½ for the mean.
+    k = np.arange(q + 1)
+    none = float(np.prod((calibration - k) / (total - k)))
+    p = {0: none, 1: none * q * n / (total - q - 1)}
+    chance = 0.0
+    for g in range(n + 1):
+        chance += p[1] + g * p[0]
+        p = {a: p[a] / 2 * (n - a - g) / (total - a - g - q - 1) if n > a + g else 0.0 for a in p}
+        if not any(p.values()):
+            break
+    return chance

@@ -24,8 +24,10 @@ from numpy.typing import NDArray
 
 from vpeval.core.seeds import generator
 from vpeval.metrics.betabinomial import beta_binomial, fit_beta_binomial
-from vpeval.metrics.bootstrap import Interval, multiplicities, percentile_interval
-from vpeval.metrics.ranks import Counts, Rivals
+from vpeval.metrics.bootstrap import multiplicities
+from vpeval.metrics.intervals import SpeakerInterval, mean_intervals, studentised_interval
+from vpeval.metrics.ranks import Rivals
+from vpeval.metrics.vectors import Counts
 
 Floats = NDArray[np.float64]
 Ties = Literal["mid", "strict"]
@@ -67,8 +69,8 @@ def disclosure(histograms: Floats, estimator: Estimator = "empirical") -> Disclo
         gamma = beta_binomial(n, *fit_beta_binomial(histograms))
     bits = np.log2(n * gamma, where=gamma > 0, out=np.full_like(gamma, -np.inf))
     mean = np.where(gamma > 0, gamma * np.where(gamma > 0, bits, 0), 0).sum(axis=1)
-    # The tolerance keeps a γ_j that is 1/N but for rounding from counting as more.
-    spread = np.count_nonzero(gamma * n > 1 + 1e-9, axis=1) / n
+    # A γ_j that is 1/N but for rounding, or for the search of a fit, is not more.
+    spread = np.count_nonzero(gamma * n > 1 + (1e-4 if estimator == "beta-binomial" else 1e-9), axis=1) / n
     return Disclosure(bits.max(axis=1), mean, gamma[:, 0], spread)
 
 
@@ -82,8 +84,23 @@ def floor(
 
 def intervals(
     per_speaker: Floats, estimator: Estimator = "empirical", resamples: int = 1000, seed: int = 0
-) -> dict[str, Interval]:
-    """Bootstrap over speakers, whose inputs stay together; the keys are the fields of `Disclosure`."""
-    weights = multiplicities(len(per_speaker), resamples, generator(seed, "srd resamples"))
+) -> dict[str, SpeakerInterval]:
+    """95 % intervals over speakers, whose inputs stay together; the keys are the fields of `Disclosure`.
+
+    The identification rate is a mean over speakers. The other summaries are resampled; no disclosure and all of it are
+    the ends of their scales.
+    """
+    speakers, n = per_speaker.shape
+    inputs = per_speaker.sum(axis=1)
+    value = disclosure(per_speaker.sum(axis=0, keepdims=True), estimator)
+    weights = multiplicities(speakers, resamples, generator(seed, "srd resamples"))
     resampled = disclosure(weights @ per_speaker, estimator)
-    return {name: percentile_interval(values) for name, values in vars(resampled).items()}
+    drawn = {"resamples": resamples, "seed": seed}
+    highest = {"max_d": float(np.log2(n)), "mean_d": float(np.log2(n)), "rank_spread": 1.0}
+    found = {
+        name: studentised_interval(float(getattr(value, name)[0]), getattr(resampled, name), speakers, drawn, 0.0, high)
+        for name, high in highest.items()
+    }
+    rates = per_speaker[:, :1] / inputs[:, None]
+    found["idr"] = mean_intervals(rates, resamples=resamples, seed=seed, label="srd idr", weights=inputs)[0]
+    return found

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from vpeval.core.seeds import generator
-from vpeval.metrics.bootstrap import Interval, multiplicities, percentile_interval
+from vpeval.metrics.bootstrap import multiplicities
+from vpeval.metrics.intervals import SpeakerInterval, studentised_interval
 
 
 @dataclass(frozen=True)
 class UtteranceMean:
-    """Mean and standard deviation (of the population) over utterances; `interval` needs more than one speaker."""
+    """Mean and standard deviation (of the population) over utterances."""
 
     mean: float
     std: float
-    interval: Interval | None
+    interval: SpeakerInterval
     utts: int
     speakers: int
 
@@ -27,16 +28,16 @@ def utterance_mean(
 ) -> UtteranceMean:
     """Summarise values by utterance; `resamples` = 0 leaves the interval out.
 
-    >>> utterance_mean({"a-1": 1.0, "a-2": 3.0, "b-1": 2.0}, {"a-1": "a", "a-2": "a", "b-1": "b"}).interval
-    Interval(lower=2.0, upper=2.0)
+    >>> utterance_mean({"a-1": 1.0, "a-2": 3.0, "b-1": 2.0}, {"a-1": "a", "a-2": "a", "b-1": "b"}).interval.notes
+    {'no_interval': '2 speakers; an interval over speakers needs 4 or more'}
     """
     if not values:
         raise ValueError("no utterances to summarise")
     column = np.array(list(values.values()), float)
     names, index = np.unique([utt2spk[utt] for utt in values], return_inverse=True)
-    interval = None
-    if resamples and len(names) > 1:
-        totals, counts = np.bincount(index, column), np.bincount(index)
-        drawn = multiplicities(len(names), resamples, generator(seed, label))
-        interval = percentile_interval((drawn * totals).sum(axis=1) / (drawn * counts).sum(axis=1))
-    return UtteranceMean(float(column.mean()), float(column.std()), interval, len(column), len(names))
+    mean = float(column.mean())
+    totals, counts = np.bincount(index, column), np.bincount(index)
+    drawn = multiplicities(len(names), resamples, generator(seed, label))
+    samples = (drawn * totals).sum(axis=1) / (drawn * counts).sum(axis=1)
+    interval = studentised_interval(mean, samples, len(names), {"resamples": resamples, "seed": seed})
+    return UtteranceMean(mean, float(column.std()), interval, len(column), len(names))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from itertools import chain, count
 
 import numpy as np
@@ -24,6 +24,7 @@ from vpeval.asr.text import Normalizer, compared_words
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.metrics.bootstrap import Interval, multiplicities, percentile_interval
+from vpeval.metrics.intervals import SpeakerInterval, ratio_interval
 
 Counts = NDArray[np.int64]
 """One row an utterance: insertions, deletions, substitutions, reference length."""
@@ -149,13 +150,13 @@ def sum_by_speaker(counts: Counts, spks: Sequence[str]) -> dict[str, ErrorCounts
     return {str(name): ErrorCounts.of(counts[index == i]) for i, name in enumerate(names)}
 
 
-def speaker_interval(speakers: Mapping[str, ErrorCounts], resamples: int = 1000, seed: int = 0) -> Interval:
-    """95 % interval of the rate if other speakers had been recorded: summed errors over summed words per resample."""
-    errors = np.array([one.errors for one in speakers.values()], float)
-    words = np.array([one.words for one in speakers.values()], float)
-    drawn = multiplicities(len(speakers), resamples, generator(seed, "wer"))
-    drawn = drawn[drawn @ words > 0]
-    return percentile_interval(100 * (drawn @ errors) / (drawn @ words))
+def speaker_interval(speakers: Mapping[str, ErrorCounts]) -> SpeakerInterval:
+    """95 % interval of the rate, in percent, if other speakers had been recorded."""
+    errors, words = ([getattr(one, name) for one in speakers.values()] for name in ("errors", "words"))
+    found = ratio_interval(errors, words, sum(one.utts for one in speakers.values()))
+    if found.lower is None or found.upper is None:
+        return found
+    return replace(found, lower=100 * found.lower, upper=100 * found.upper)
 
 
 @dataclass(frozen=True)

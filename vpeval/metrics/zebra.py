@@ -39,7 +39,7 @@ def zebra_population(pooled: PooledScores) -> float:
     """Expected disclosure in bits."""
     blocks = pooled.blocks
     llr = blocks.llr(pooled.prior_log_odds)
-    return (_mean_disclosure(llr, blocks.targets) + _mean_disclosure(-llr, blocks.nontargets)) / math.log(2)
+    return max(0.0, _mean_disclosure(llr, blocks.targets) + _mean_disclosure(-llr, blocks.nontargets)) / math.log(2)
 
 
 def zebra_individual(pooled: PooledScores) -> float:

@@ -17,7 +17,7 @@ from vpeval.core.errors import InputError
 from vpeval.corpora.table import NAME as TABLE
 from vpeval.plan.absent import without_absent
 from vpeval.plan.recipe import Recipe, read_recipe
-from vpeval.results.names import CONDITIONS, ORIGINAL, TEXT_RULES
+from vpeval.results.names import CONDITIONS, ORIGINAL, TEXT_RULES, SetName
 
 DATA, EXP = Path("data"), Path("exp")
 _SYSTEM = re.compile(r"[a-z0-9_]+")
@@ -45,6 +45,7 @@ class Settings:
     train_asr: bool = False
     quality: bool = False
     edition: str = ""
+    srd_sets: str = ""
     nj: int = 1
     seed: int = 0
     cmd: str = "utils/run.py"
@@ -227,6 +228,20 @@ class Plan:
             if attack.condition in ("oo", "oa") or attack.attacker.mode == "backend":
                 return attack.embeddings
         return None
+
+    @cached_property
+    def srd_sets(self) -> tuple[str, ...]:
+        """Whose utterances similarity rank disclosure splits: those of a partition, or what the recipe says."""
+        if not self.settings.srd_sets:
+            return self.recipe.ranked
+        parts = {name: SetName.parse(name) for name in self.recipe.ranked}
+        wanted = self.settings.srd_sets
+        chosen = tuple(n for n, parsed in parts.items() if wanted == "all" or (parsed and parsed.partition == wanted))
+        if not chosen:
+            raise InputError(
+                f"recipe {self.recipe.recipe} has no sets of the partition '{wanted}' for similarity ranks"
+            )
+        return chosen
 
     @property
     def main(self) -> Attacker:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.embeddings.directory import Embeddings
-from vpeval.metrics.bootstrap import bootstrap_means
+from vpeval.metrics.intervals import mean_intervals
 from vpeval.protocols.speaker_values import SpeakerValue
 from vpeval.results.records import Record
 
@@ -33,13 +33,13 @@ class Curve:
     def records(self, resamples: int, seed: int) -> list[Record]:
         """Means over the speakers, with intervals where `resamples` is not 0."""
         label = f"{self.metric} L={self.n_utts}"
-        ends = bootstrap_means(self.values.T, resamples, seed, label) if resamples else [None] * len(self.sizes)
+        ends = mean_intervals(self.values.T, resamples=resamples, seed=seed, label=label)
         records = []
         for n, row, chance, interval in zip(self.sizes, self.values, self.chance.tolist(), ends, strict=True):
             params = {"N": n, "L": self.n_utts or "all", **self.params}
             notes = {**self.notes, "chance": chance}
-            lower, upper = (interval.lower, interval.upper) if interval else (None, None)
-            records.append(Record(self.metric, float(row.mean()), lower, upper, params, self.counts, notes))
+            record = Record(self.metric, float(row.mean()), params=params, counts=self.counts, notes=notes)
+            records.append(interval.of(record))
         return records
 
     def per_speaker(self) -> list[SpeakerValue]:

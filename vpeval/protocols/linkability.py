@@ -28,15 +28,19 @@ def score_linkability(
 ) -> Scores:
     """Linkability and 1-EER for every N' and L; speakers are enrolled by all of their utterances.
 
-    Every test speaker must be enrolled; further enrolment speakers are distractors.
+    Test speakers who are not enrolled cannot be linked: they are left out and counted. Enrolment speakers without test
+    utterances are distractors.
     """
-    owner = enroll.find(test)
+    owner = enroll.places(test)
+    enrolled = np.flatnonzero(owner >= 0)
+    if not len(enrolled):
+        raise InputError(f"none of the speakers is enrolled in {enroll.directory}", test.directory / "utt2spk")
     warn_of_shared_utts(enroll, test)
     n_all = len(enroll.speakers)
     if n_all < 2:
         raise InputError("linkability needs at least two enrolment speakers", enroll.directory / "utt2spk")
     sizes = n_enroll.up_to(n_all, f"enrolment speakers in {enroll.directory}")
-    parts = conversations(n_utts, test)
+    parts = conversations(n_utts, test, enrolled)
     references = comparison.enroll(enroll, np.arange(n_all))
     vectors = [comparison.test(test.means(part.who, part.n_utts, seed)) for part in parts]
     # All L go through one pass over the enrolment speakers.
@@ -50,8 +54,12 @@ def score_linkability(
     for part, x in zip(parts, vectors, strict=True):
         start, end = end, end + len(x)
         link = linkability(Rivals(rivals.above[start:end], rivals.tied[start:end]), n_all, sizes, draws, seed)
-        left_out = len(test.speakers) - len(x)
-        counts = {"test_speakers": len(x), "left_out": left_out, "enroll_speakers": n_all}
+        counts = {
+            "test_speakers": len(x),
+            "left_out": len(test.speakers) - len(x),
+            "enroll_speakers": n_all,
+            **({"not_enrolled": absent} if (absent := len(test.speakers) - len(enrolled)) else {}),
+        }
         names = [test.speakers[s] for s in part.who]
         curve = Curve("linkability", part.n_utts, sizes, names, link.per_speaker, link.chance, estimator, counts, notes)
         scores.records.extend(curve.records(resamples, seed))
@@ -59,8 +67,8 @@ def score_linkability(
         for eer in one_minus_eer(references, x, owner[part.who], sizes, resamples, seed, comparison.similarity):
             params = {"N": eer.n_enroll, "L": part.n_utts or "all", "estimator": "rocch"}
             known = {"seed": seed, "chance": 0.5}
-            lower, upper = (eer.interval.lower, eer.interval.upper) if eer.interval else (None, None)
-            scores.records.append(Record("one_minus_eer", eer.value, lower, upper, params, counts, known))
+            record = Record("one_minus_eer", eer.value, params=params, counts=counts, notes=known)
+            scores.records.append(eer.interval.of(record))
     return scores
 
 

@@ -9,7 +9,6 @@ from vpeval.audio.tracks import Tracked
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import name_some
-from vpeval.metrics.bootstrap import interval_notes
 from vpeval.metrics.pitch import correlate_pitch
 from vpeval.metrics.utterance_mean import UtteranceMean, utterance_mean
 from vpeval.results.records import Record
@@ -38,12 +37,9 @@ def score_pitch(
         "voiced": {utt: one.voiced for utt, one in found.items() if one.voiced is not None},
     }
     if not values["voiced"]:
-        message = "no utterance has voiced frames in both versions; is this speech?"
-        raise InputError(message, anonymised.path / "wav.scp")
-    return [
-        _record(mode, utterance_mean(of, original.utt2spk, resamples, seed, "pitch"), resamples, seed)
-        for mode, of in values.items()
-    ]
+        logging.warning(f"{anonymised.path}: no utterance has voiced frames in both versions; is this speech?")
+    means = {mode: utterance_mean(of, original.utt2spk, resamples, seed, "pitch") for mode, of in values.items() if of}
+    return [_record(mode, mean) for mode, mean in means.items()]
 
 
 def refuse_other_utterances(original: DataDir, anonymised: DataDir) -> None:
@@ -55,9 +51,8 @@ def refuse_other_utterances(original: DataDir, anonymised: DataDir) -> None:
         )
 
 
-def _record(mode: str, mean: UtteranceMean, resamples: int, seed: int) -> Record:
+def _record(mode: str, mean: UtteranceMean) -> Record:
     """The record of one of the two estimates."""
-    lower, upper = (mean.interval.lower, mean.interval.upper) if mean.interval else (None, None)
-    notes = {"std": mean.std, **(interval_notes(resamples, seed) if mean.interval else {})}
     counts = {"utts": mean.utts, "speakers": mean.speakers}
-    return Record("pitch_correlation", mean.mean, lower, upper, {"mode": mode}, counts, notes)
+    record = Record("pitch_correlation", mean.mean, params={"mode": mode}, counts=counts, notes={"std": mean.std})
+    return mean.interval.of(record)

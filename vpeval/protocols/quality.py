@@ -11,7 +11,6 @@ from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.data.directory import DataDir
 from vpeval.metrics import quality
-from vpeval.metrics.bootstrap import interval_notes
 from vpeval.metrics.utterance_mean import utterance_mean
 from vpeval.results.records import Record
 
@@ -56,11 +55,7 @@ def _choose(utts: list[str], limit: int, seed: int) -> list[str]:
     return sorted(generator(seed, "quality").choice(utts, limit, replace=False).tolist())
 
 
-def _record(metric: str, values: dict[str, float], utt2spk: dict[str, str], bootstrap: int, seed: int) -> Record:
+def _record(metric: str, values: dict[str, float], utt2spk: dict[str, str], resamples: int, seed: int) -> Record:
     """Mean over utterances with an interval over speakers."""
-    mean = utterance_mean(values, utt2spk, bootstrap, seed, "quality")
-    counts = {"utts": mean.utts, "speakers": mean.speakers}
-    if mean.interval is None:
-        return Record(metric, mean.mean, counts=counts)
-    notes = interval_notes(bootstrap, seed)
-    return Record(metric, mean.mean, mean.interval.lower, mean.interval.upper, {}, counts, notes)
+    mean = utterance_mean(values, utt2spk, resamples, seed, "quality")
+    return mean.interval.of(Record(metric, mean.mean, counts={"utts": mean.utts, "speakers": mean.speakers}))

@@ -85,9 +85,7 @@ def score_recognition(
             record = replace(
                 record, counts={**record.counts, "missing": sum(score.utts[i] in missing for i in rows)}, gender=gender
             )
-            records.append(
-                _with_interval(record, counts[rows], [speakers[i] for i in rows if speakers], resamples, seed)
-            )
+            records.append(_with_interval(record, counts[rows], [speakers[i] for i in rows if speakers], resamples))
         for spk, errors in sum_by_speaker(counts, speakers).items() if speakers else ():
             per_speaker.append(_record(metric, errors, params | {"spk": spk}))
     return Rates(records, per_speaker, score, speakers)
@@ -110,14 +108,10 @@ def compare_recognition(
     return Record("wer_difference", test.difference, *ends, params, notes=notes), test
 
 
-def _with_interval(record: Record, counts: Counts, spks: Sequence[str], resamples: int, seed: int) -> Record:
-    """The record with its interval over speakers, if there are several."""
+def _with_interval(record: Record, counts: Counts, spks: Sequence[str], resamples: int) -> Record:
+    """The record with its interval over speakers, where they are known and intervals are asked for."""
     speakers = sum_by_speaker(counts, spks) if spks else {}
-    if len(speakers) < 2 or not resamples:
-        return record
-    interval = speaker_interval(speakers, resamples, seed)
-    drawn = {"interval": "speaker bootstrap", "resamples": resamples, "seed": seed}
-    return replace(record, lower=interval.lower, upper=interval.upper).with_notes(drawn)
+    return speaker_interval(speakers).of(record) if speakers and resamples else record
 
 
 def _speakers(utts: Sequence[str], speech: Speech) -> list[str]:

@@ -45,13 +45,15 @@ def score_singling_out(
 ) -> Scores:
     """Singling out for every N and L.
 
-    Every enrolment speaker must be a test speaker, too, but not the other way round. A speaker with fewer than 2·L test
-    utterances takes no part at L, be it as test or as enrolment speaker.
+    An attack on an enrolment speaker needs that speaker among the test speakers: those who are not there are left out
+    and counted. A speaker with fewer than 2·L test utterances takes no part at L, neither as test speaker nor enrolled.
     """
-    place = test.find(enroll)
+    place = test.places(enroll)
+    if (place < 0).all():
+        raise InputError(f"none of the speakers is in {test.directory}", enroll.directory / "utt2spk")
     warn_of_shared_utts(enroll, test)
     scores = Scores([], [])
-    for part in conversations(n_utts, test, vectors=2, speakers=2):
+    for part in conversations(n_utts, test, np.arange(len(test.speakers)), vectors=2, speakers=2):
         curve = _singling_out_curve(enroll, test, comparison, place, part, n_speakers, options, seed)
         scores.records.extend(curve.records(resamples, seed))
         scores.per_speaker.extend(curve.per_speaker())
@@ -79,7 +81,9 @@ def _singling_out_curve(
             f"--n-enroll {options.n_enroll}: only {len(able)} enrolment speakers have {2 * n_utts} test utterances; "
             f"ask for at most {len(able)}"
         )
-    chosen = np.sort(generator(seed, "enrolment speakers").permutation(able)[: options.n_enroll])
+    # One order of all enrolment speakers for every L: who is chosen at one L is so at the next, if able to.
+    order = generator(seed, "enrolment speakers").permutation(len(place))
+    chosen = np.sort(order[np.isin(order, able)][: options.n_enroll])
     vectors = comparison.enroll(enroll, chosen, options.enroll_utts, seed)
     owner = np.searchsorted(who, place[chosen])
 
@@ -104,6 +108,7 @@ def _singling_out_curve(
             "left_out": len(test.speakers) - len(who),
             "short_enroll": int(np.count_nonzero(enroll.counts[chosen] < options.enroll_utts)),
             "short_test": int(np.count_nonzero(counts < MOST_FOLDS)),
+            **({"enroll_left_out": absent} if (absent := int(np.count_nonzero(place < 0))) else {}),
         },
         {"seed": seed, "folds": int(counts.max()), "paper_chance": math.exp(-1)},
     )

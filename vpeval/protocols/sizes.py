@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-import numpy as np
-
 from vpeval.core.errors import InputError
 from vpeval.embeddings.directory import Embeddings, Indices
 
@@ -54,14 +52,16 @@ class Conversation:
     who: Indices
 
 
-def conversations(sizes: Sizes, test: Embeddings, vectors: int = 1, speakers: int = 1) -> list[Conversation]:
-    """For every L in `sizes` the speakers with utterances for `vectors` vectors, if there are at least `speakers`.
+def conversations(
+    sizes: Sizes, test: Embeddings, among: Indices, vectors: int = 1, speakers: int = 1
+) -> list[Conversation]:
+    """For every L in `sizes` the speakers `among` all with utterances for `vectors` vectors.
 
-    A chosen L for which there are not is an error; one of the default list is left out with a notice.
+    A chosen L for which there are less than `speakers` is an error; one of the default list is left out with a notice.
     """
     found = []
     for n_utts in sizes.numbers:
-        who = np.flatnonzero(test.counts >= vectors * n_utts)
+        who = among[test.counts[among] >= vectors * n_utts]
         if len(who) >= speakers:
             found.append(Conversation(n_utts, who))
             continue
@@ -70,7 +70,7 @@ def conversations(sizes: Sizes, test: Embeddings, vectors: int = 1, speakers: in
             raise InputError(f"{lack}; choose a smaller number for {sizes.option}", test.directory)
         logging.info("%s: %s; it is left out", test.directory, lack)
     if sizes.everything:
-        found.append(Conversation(None, np.arange(len(test.speakers))))
+        found.append(Conversation(None, among))
     if not found:
         raise InputError(f"too few utterances for any L; give a smaller number to {sizes.option}", test.directory)
     return found

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.core.tables import read_rows
+from vpeval.core.tables import read_rows, to_number
 from vpeval.results.records import Record, write_records
 
 
@@ -74,7 +74,7 @@ def read_speaker_values(path: str | PathLike[str]) -> list[SpeakerValue]:
     values = []
     for line, (metric, speaker, n, n_utts, value) in rows[1:]:
         try:
-            values.append(SpeakerValue(metric, speaker, int(n), n_utts, float(value)))
+            values.append(SpeakerValue(metric, speaker, int(to_number(n)), n_utts, to_number(value)))
         except ValueError:
             raise InputError(f"N '{n}' and value '{value}' must be numbers", path, line) from None
     return values

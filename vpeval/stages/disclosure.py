@@ -20,7 +20,7 @@ class Disclosure:
     @property
     def vectors(self) -> tuple[Path, ...]:
         """The sets whose utterances become references and inputs."""
-        return tuple(self.attack.tried(name) for name in self.plan.recipe.ranked)
+        return tuple(self.attack.tried(name) for name in self.plan.srd_sets)
 
     @property
     def step(self) -> Step:

@@ -29,7 +29,7 @@ from vpeval.core.errors import InputError
 from vpeval.data.directory import read_utt2spk
 from vpeval.data.layout import name_some
 from vpeval.data.validate import Problem
-from vpeval.metrics.eer import eer_kaldi
+from vpeval.metrics.eer import eer_kaldi_fair
 from vpeval.metrics.scores import pool
 from vpeval.results.editions import EDITIONS
 from vpeval.results.load import Source, read
@@ -340,7 +340,7 @@ def _eer(scores: Mapping[tuple[str, str], float], labels: Mapping[tuple[str, str
     is_target = np.array(list(labels.values()))
     if not is_target.any() or is_target.all() or not np.isfinite(values).all():
         return ""
-    return f"{100 * eer_kaldi(pool(values[is_target], values[~is_target])).value:.4g}"
+    return f"{100 * eer_kaldi_fair(pool(values[is_target], values[~is_target])).value:.4g}"
 
 
 def _compare_eers(

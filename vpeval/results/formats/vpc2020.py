@@ -18,6 +18,7 @@ One block per verification condition, then one per recognition set, then optiona
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,11 +54,13 @@ class Line:
     number: Callable[[float], str]
     scale: int = 1
     required: bool = True
+    least: float = -math.inf
+    most: float = math.inf
 
     @property
     def pattern(self) -> re.Pattern[str]:
         """What a line of this kind looks like; the numbers are its groups."""
-        return re.compile("  " + re.escape(self.text).replace(r"\#", r"([-+.\de]+|inf|-inf)").replace("TAG", "(.+)"))
+        return re.compile("  " + re.escape(self.text).replace(r"\#", r"([-+.0-9e]+|inf|-inf)").replace("TAG", "(.+)"))
 
     def render(self, records: Sequence[Record]) -> str:
         """The line with the numbers of the records."""
@@ -79,15 +82,15 @@ def _exact(value: float) -> str:
 
 
 ASV = (
-    Line(("eer_kaldi",), "EER: #%", "{:.4g}".format, scale=100),
-    Line(("min_cllr", "cllr"), "Cllr (min/act): #/#", "{:.3f}".format),
-    Line(("eer_rocch",), "ROCCH-EER: #%", "{:.3f}".format, scale=100),
-    Line(("dsys",), "linkability: #", "{:.6f}".format, required=False),
-    Line(("zebra_population",), "Population: # bit", _disclosure, required=False),
-    Line(("zebra_individual",), "Individual: # (TAG)", _disclosure, required=False),
+    Line(("eer_kaldi",), "EER: #%", "{:.4g}".format, scale=100, least=0, most=100),
+    Line(("min_cllr", "cllr"), "Cllr (min/act): #/#", "{:.3f}".format, least=0),
+    Line(("eer_rocch",), "ROCCH-EER: #%", "{:.3f}".format, scale=100, least=0, most=100),
+    Line(("dsys",), "linkability: #", "{:.6f}".format, required=False, least=0, most=1),
+    Line(("zebra_population",), "Population: # bit", _disclosure, required=False, least=0, most=0.722),
+    Line(("zebra_individual",), "Individual: # (TAG)", _disclosure, required=False, least=0),
 )
 SIMILARITY = (
-    Line(("deid",), "De-Identification : #", _exact, required=False),
+    Line(("deid",), "De-Identification : #", _exact, required=False, most=1),
     Line(("g_vd",), "Gain of voice distinctiveness : #", _exact, required=False),
 )
 
@@ -233,14 +236,28 @@ def _read_values(
         notes = {"tag": match[2]} if "TAG" in kind.text else {}
         for metric, printed in zip(kind.metrics, match.groups(), strict=False):
             try:
-                # Decimal, so that 8.665 % becomes 0.08665 and not a neighbour of it.
-                yield Record(metric, float(Decimal(printed) / kind.scale), notes=notes)
+                value = Decimal(printed)
             except InvalidOperation:
                 raise InputError(f"'{printed}' is not a number", path, number) from None
+            if not kind.least <= value <= kind.most:
+                most = f" to {kind.most:g}" if kind.most < math.inf else " on"
+                message = f"{metric} {printed} is not from {kind.least:g}{most}; was the line edited?"
+                raise InputError(message, path, number)
+            if notes and notes["tag"] not in _tags(value):
+                raise InputError(f"tag '{notes['tag']}' contradicts {printed}; was the line edited?", path, number)
+            # Decimal, so that 8.665 % becomes 0.08665 and not a neighbour of it.
+            yield Record(metric, float(value / kind.scale), notes=notes)
     for kind in lines:
         if whole and kind.required and kind not in found:
             label = kind.text.partition("#")[0].strip()
             raise InputError(f"block '{block.name}' ends without '{label}'; is the file cut short?", path, block.end)
+
+
+def _tags(printed: Decimal) -> set[str]:
+    """The ZEBRA categories of all values that are printed so."""
+    exponent = printed.as_tuple().exponent
+    half = Decimal(5).scaleb(exponent - 1) if isinstance(exponent, int) and printed else Decimal(0)
+    return {zebra_tag(max(0.0, float(value))) for value in (printed - half, printed, printed + half)}
 
 
 def _read_asr(block: _Block, path: str | PathLike[str], system: str) -> Iterator[Record]:

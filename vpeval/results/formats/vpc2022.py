@@ -136,6 +136,8 @@ def _pitch(lines: Iterable[tuple[int, str]], path: str | PathLike[str]) -> dict[
             raise InputError(f"'{match['set']}' is no trial set", path, number)
         if name.base in seen:
             raise InputError(f"a second pitch correlation of '{name.base}'; keep one", path, number)
+        if abs(float(match["mean"])) > 1:
+            raise InputError(f"a correlation of {match['mean']} is not from -1 to 1", path, number)
         seen.add(name.base)
         notes = {"std": float(match["std"])}
         found[number] = Record(
@@ -168,9 +170,15 @@ def _with_model(record: Record, attacker: str) -> Record:
 
 
 def _preferred(records: Iterable[Record], model: str) -> list[Record]:
-    """Those of the attacker or recogniser `model` if there are any, else all."""
+    """Those of the attacker or recogniser `model` if there are any, else all.
+
+    But what a model says that was trained on anonymised speech is never a number of the original data.
+    """
     records = list(records)
-    return [record for record in records if record.attacker == model] or records
+    chosen = [record for record in records if record.attacker == model]
+    if not chosen and model in (ASV_EVAL, ASR_EVAL):
+        return [record for record in records if record.attacker not in (ASV_EVAL_ANON, ASR_EVAL_ANON)]
+    return chosen or records
 
 
 def _unique(records: Iterable[Record]) -> Iterator[Record]:

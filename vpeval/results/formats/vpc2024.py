@@ -21,6 +21,7 @@ the row numbers of rows that were dropped are not kept.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -85,6 +86,8 @@ def read(path: str | PathLike[str], system: str = "") -> list[Record]:
             known.add(key)
             try:
                 records += list(_records(section, row, system or _SUFFIX))
+            except ValueError as error:
+                raise InputError(f"{error}; was the line edited?", path, line) from None
             except InvalidOperation:
                 raise InputError(
                     "a number is expected in the last columns; is the file cut short?", path, line
@@ -194,11 +197,11 @@ def _records(section: _Section, row: dict[str, str], system: str) -> Iterator[Re
         notes |= {"folds": 5} if _decimals(row["UAR"]) == 4 else {}
         tags = {"system": ORIGINAL if row["ser"] == "original" else system, "set": place}
         tags["condition"] = "o" if row["ser"] == "original" else "a"
-        yield Record("uar", float(_number(row["UAR"])), notes=notes).tagged(tags)
+        yield Record("uar", float(_number(row["UAR"], 100)), notes=notes).tagged(tags)
         for name in section.numbers:
             if name != "UAR":
                 own = {"emotion": name.removeprefix("ACC_")}
-                yield Record("emotion_accuracy", float(_number(row[name])), params=own, notes=notes).tagged(tags)
+                yield Record("emotion_accuracy", float(_number(row[name], 100)), params=own, notes=notes).tagged(tags)
     elif "asr" in row:
         tags = {"system": ORIGINAL if row["asr"] == "original" else system, "set": f"{place}_asr"}
         tags["condition"] = "o" if row["asr"] == "original" else "a"
@@ -208,13 +211,16 @@ def _records(section: _Section, row: dict[str, str], system: str) -> Iterator[Re
         tags["gender"] = row["gender"] if row["gender"] != "mixed" else ""
         tags["system"] = ORIGINAL if tags["condition"] == "oo" else system
         tags["attacker"] = _ATTACKERS[section.title]
-        yield Record("eer_threshold", float(_number(row["EER"]) / 100), notes=notes).tagged(tags)
+        yield Record("eer_threshold", float(_number(row["EER"], 100) / 100), notes=notes).tagged(tags)
 
 
-def _number(text: str) -> Decimal:
-    number = Decimal(text)
-    if not number.is_finite():
+def _number(text: str, most: float = math.inf) -> Decimal:
+    """A percentage from 0 to `most`."""
+    if not re.fullmatch(r"-?[0-9]+(?:\.[0-9]+)?", text):
         raise InvalidOperation
+    number = Decimal(text)
+    if not 0 <= number <= most:
+        raise ValueError(f"{text} is no percentage from 0 to {most:g}" if most < math.inf else f"{text} is below 0")
     return number
 
 

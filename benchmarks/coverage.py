@@ -1,0 +1,124 @@
+#!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
+"""Measure how often the 95 % intervals hold the truth, on speakers drawn from populations whose truth is known.
+
+Usage: benchmarks/coverage.py [<samples>]
+ e.g.: benchmarks/coverage.py 400 >coverage.md
+
+Prints the table of docs/intervals.md. Every cell is the share of <samples> (200) samples of speakers whose interval
+holds the value of the whole population; verification, which resamples, takes half as many.
+"""
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+from vpeval.metrics.intervals import FEWEST, SpeakerInterval, mean_intervals
+from vpeval.metrics.scores import pool
+from vpeval.metrics.srd import intervals as srd_intervals
+from vpeval.metrics.verification import ScoredTrials, verification
+from vpeval.metrics.wer import ErrorCounts, speaker_interval
+
+SPEAKERS = (2, 3, 4, 5, 7, 12, 20, 40)
+RESAMPLES = 200
+Draw = Callable[[np.random.Generator, int], SpeakerInterval]
+
+
+def main() -> None:
+    samples = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    print(f"| number | truth | {' | '.join(f'{n} speakers' for n in SPEAKERS)} |")
+    print("|---|---|" + "---|" * len(SPEAKERS))
+    for rate in (0.0, 0.02, 0.1, 0.5, 0.95):
+        row("linkability", rate, lambda rng, n, p=rate: linked(rng, n, p), samples)
+    for rate in (0.025, 0.2, 0.7):
+        row("IdR", rate, lambda rng, n, p=rate: identified(rng, n, p), samples)
+    for rate in (0.0, 0.5, 5.0, 20.0, 60.0):
+        row("WER, %", rate, lambda rng, n, p=rate: recognised(rng, n, p), samples)
+    for shift in (9.0, 4.5, 3.0, 1.6, 0.7, 0.0):
+        truths = population(shift)
+        names = ("eer_kaldi", "eer_rocch", "min_cllr", "dsys_calibrated")
+        hits = {n: verified(shift, truths, names, n, max(20, samples // 2)) for n in SPEAKERS}
+        for k, name in enumerate(names):
+            cells = [f"{100 * hits[n][k]:.0f}" if hits[n] is not None else "none" for n in SPEAKERS]
+            print(f"| {name} | {truths[name]:.3f} | {' | '.join(cells)} |", flush=True)
+
+
+def row(name: str, truth: float, draw: Draw, samples: int) -> None:
+    cells = []
+    for n in SPEAKERS:
+        rng = np.random.default_rng([n, int(1000 * truth)])
+        found = [draw(rng, n) for _ in range(samples)]
+        if found[0].lower is None:
+            cells.append("none")
+            continue
+        held = [f.lower - 1e-9 <= truth <= f.upper + 1e-9 for f in found]
+        cells.append(f"{100 * np.mean(held):.0f}")
+    print(f"| {name} | {truth:g} | {' | '.join(cells)} |", flush=True)
+
+
+def linked(rng: np.random.Generator, n: int, rate: float) -> SpeakerInterval:
+    """Half of the speakers are linked for certain or never, the others with a probability between."""
+    certain = rng.random(n) < 0.5
+    spread = rng.beta(2 * rate, 2 * (1 - rate), n) if 0 < rate < 1 else np.full(n, rate)
+    values = np.where(certain, rng.random(n) < rate, spread)
+    return mean_intervals(values[:, None], resamples=RESAMPLES, seed=int(rng.integers(2**31)))[0]
+
+
+def identified(rng: np.random.Generator, n: int, rate: float) -> SpeakerInterval:
+    """Twenty inputs of each speaker among 40 references; speakers differ in how easy they are to find."""
+    own = rng.beta(rate, 1 - rate, n)
+    first = rng.binomial(20, own)
+    histograms = np.stack([np.r_[k, rng.multinomial(20 - k, np.full(39, 1 / 39))] for k in first]).astype(float)
+    return srd_intervals(histograms, resamples=RESAMPLES, seed=int(rng.integers(2**31)))["idr"]
+
+
+def recognised(rng: np.random.Generator, n: int, rate: float) -> SpeakerInterval:
+    """Fifteen utterances of about ten words; rates of speakers vary by half of the mean, those of utterances more."""
+    speaker = rng.gamma(4, 1 / 4, n)[:, None]
+    words = rng.integers(5, 16, (n, 15))
+    errors = rng.poisson(rate / 100 * speaker * rng.gamma(1, 1, (n, 15)) * words)
+    counts = {
+        str(k): ErrorCounts(substitutions=int(e), words=int(w), utts=15)
+        for k, (e, w) in enumerate(zip(errors.sum(axis=1), words.sum(axis=1), strict=True))
+    }
+    return speaker_interval(counts)
+
+
+def trials(rng: np.random.Generator, n: int, utts: int, shift: float) -> ScoredTrials:
+    """Every speaker against every utterance; scores vary with both speakers, their pair, the utterance and chance."""
+    enroll, utt = np.divmod(np.arange(n * n * utts), n * utts)
+    speaker = utt // utts
+    own = enroll == speaker
+    score = rng.normal(0, 0.4, n)[enroll] + rng.normal(0, 0.4, n)[speaker] + rng.normal(0, 0.4, (n, n))[enroll, speaker]
+    score += rng.normal(0, 0.3, n * utts)[utt] + rng.normal(0, 0.8, len(enroll))
+    score[own] += shift + (rng.normal(0, 0.5, n)[enroll[own]] if shift else 0)
+    return ScoredTrials(score, own, enroll, speaker)
+
+
+def population(shift: float) -> dict[str, float]:
+    """The values that ever more speakers lead to."""
+    if shift == 0:
+        return {"eer_kaldi": 0.5, "eer_rocch": 0.5, "min_cllr": 1.0, "dsys_calibrated": 0.0}
+    many = [trials(np.random.default_rng([7, k]), 60, 10, shift) for k in range(12)]
+    pooled = pool(*(np.concatenate([m.score[m.is_target == own] for m in many]) for own in (True, False)))
+    own = np.repeat([True, False], [pooled.n_targets, pooled.n_nontargets])
+    score = np.concatenate((np.repeat(pooled.score, pooled.targets), np.repeat(pooled.score, pooled.nontargets)))
+    records = verification(ScoredTrials(score, own, np.zeros(len(own), int), (~own).astype(int)), 0)
+    return {record.metric: record.value for record in records}
+
+
+def verified(shift: float, truths: dict[str, float], names: tuple[str, ...], n: int, samples: int) -> np.ndarray | None:
+    if n < FEWEST:
+        return None
+    rng = np.random.default_rng([n, int(10 * shift)])
+    hits = np.zeros((samples, len(names)))
+    for k in range(samples if n < 20 else max(20, samples // 2)):
+        records = {r.metric: r for r in verification(trials(rng, n, 8, shift), RESAMPLES, seed=k)}
+        for j, name in enumerate(names):
+            lower, upper = records[name].lower, records[name].upper
+            hits[k, j] = lower is not None and lower - 1e-9 <= truths[name] <= upper + 1e-9
+    return hits[: k + 1].mean(axis=0)
+
+
+if __name__ == "__main__":
+    main()

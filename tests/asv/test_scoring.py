@@ -1,0 +1,72 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+from vpeval.asv.scoring import cosines, score_trials, utterance_cosines
+from vpeval.data.trials import read_scores, read_trials, write_pair_scores
+from vpeval.embeddings.directory import group
+from vpeval.metrics.eer import eer_kaldi_fair, eer_rocch, eer_threshold
+from vpeval.metrics.scores import pool
+
+
+def crowded(spread, n=20, utts=6, noise=0.6, seed=0, scale=1.0):
+    """Enrolment and trial vectors that differ by `spread` of what they have in common."""
+    rng = np.random.default_rng(seed)
+    common, centres = rng.standard_normal(32), rng.standard_normal((n, 32))
+    sides = []
+    for name in ("e", "t"):
+        vectors, speaker_of = {}, {}
+        for k in range(n):
+            for u in range(utts):
+                utt = f"s{k:02d}-{name}{u}"
+                vector = common + spread * (centres[k] + 4 * noise * rng.standard_normal(32))
+                vectors[utt], speaker_of[utt] = (scale * vector).astype(np.float32), f"s{k:02d}"
+        sides.append(group(Path(name), vectors, speaker_of))
+    return sides
+
+
+def exact_ranks(enroll, trial):
+    """Ranks of all cosines of mean vectors with trial vectors, by 40 digits."""
+    with mp.workdps(40):
+        means = [
+            [mp.fsum(mp.mpf(float(v)) for v in column) for column in enroll.vectors[a:b].T]
+            for a, b in zip(enroll.starts, enroll.starts[1:], strict=False)
+        ]
+        tests = [[mp.mpf(float(v)) for v in row] for row in trial.vectors]
+        units = [[[v / mp.norm(row) for v in row] for row in side] for side in (means, tests)]
+        scores = [[mp.fdot(x, y) for y in units[1]] for x in units[0]]
+    order = {score: rank for rank, score in enumerate(sorted({s for row in scores for s in row}))}
+    return np.array([[order[s] for s in row] for row in scores])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e25])
+@pytest.mark.parametrize("spread", [1.0, 1e-3, 3e-5])
+def test_a_score_file_has_the_eer_of_the_exact_cosines_however_they_crowd(tmp_path, spread, scale):
+    enroll, trial = crowded(spread, n=8, utts=4, scale=scale)
+    pairs = [(spk, utt) for spk in enroll.speakers for utt in trial.utts]
+    target = np.array([utt.startswith(spk) for spk, utt in pairs])
+    labels = ["target" if own else "nontarget" for own in target]
+    lines = [f"{spk} {utt} {label}\n" for (spk, utt), label in zip(pairs, labels, strict=True)]
+    (tmp_path / "trials").write_text("".join(lines))
+    scores = score_trials(enroll, trial, pairs)
+    write_pair_scores(tmp_path / "scores", [(*pair, score) for pair, score in zip(pairs, scores, strict=True)])
+    read = read_scores(tmp_path / "scores", read_trials(tmp_path / "trials"))
+    assert read.tolist() == scores
+    ranks = exact_ranks(enroll, trial).ravel()
+    for eer in (eer_kaldi_fair, eer_threshold, eer_rocch):
+        expected = eer(pool(ranks[target], ranks[~target])).value
+        assert eer(pool(read[target], read[~target])).value == pytest.approx(expected, abs=1e-12)
+    assert 0.02 < expected < 0.4
+
+
+def test_one_pair_has_the_same_score_wherever_it_is_computed():
+    enroll, trial = crowded(0.1, n=5, utts=2)
+    matrix = cosines(enroll, trial)
+    pairs = [(spk, utt) for spk in enroll.speakers for utt in trial.utts]
+    assert score_trials(enroll, trial, pairs) == matrix.ravel().tolist()
+    assert score_trials(enroll, trial, pairs[7:8]) == [matrix.ravel()[7]]
+    between = utterance_cosines(trial, trial)
+    assert np.array_equal(between, between.T)
+    assert np.diag(between).tolist() == [1.0] * len(trial.utts)

@@ -1,0 +1,222 @@
+"""95 % intervals over speakers that hold for few speakers and at the ends of a scale; one kind per kind of statistic.
+
+All values of a speaker depend on each other, so speakers are the sample, whatever the number of trials. A bootstrap of
+few speakers is too narrow, and of speakers who all give the same value it has no width at all, though nobody can tell
+from five speakers without an error that there are none. Therefore:
+
+- `mean_intervals`, of means over speakers of values in a known range (linkability, singling out, identification rate):
+  Gaffke's (2005; Learned-Miller & Thomas, 2020). Random weights as in the Bayesian bootstrap, with one speaker more at
+  the upper end of the range for the upper limit, and at the lower end for the lower limit. For values of 0 and 1 these
+  are the exact binomial limits of Clopper and Pearson on speakers.
+- `rate_interval`, of error rates over trials (the EERs): Clopper and Pearson's limits for an effective number of
+  trials (Korn & Graubard, 1998). It is p(1-p) over the variance of the rate over resampled speakers, times (z/t)² for
+  the uncertainty of that variance, and never more than trials that correlate by `CORRELATION` within a speaker are
+  worth. The upper limit is at least t standard errors above the rate less its bias. Costs on a scale from 0 to 1 are
+  such rates, too (min Cllr, min DCF, and what ZEBRA and D_sys leave to be disclosed).
+- `ratio_interval`, of errors per word (WER, CER), which have no upper end: the gamma limits of Fay and Feuer (1997)
+  with the variance over speakers, times (t/z)². The upper limit is at least 3.69 over the number of utterances, the
+  rate at which utterances may be wholly wrong and none of these be so.
+- `studentised_interval`, of everything else: value less bias ± t standard errors over resampled speakers, cut at the
+  ends of the scale.
+
+z is the normal and t Student's quantile for one degree of freedom less than there are speakers. Fewer than `FEWEST`
+speakers, or speakers who do not differ where the kind of interval lives on differences, have none, and the notes of the
+record say so (`no_interval`). Coverage by simulation: docs/intervals.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vpeval.core.seeds import generator
+from vpeval.metrics.bootstrap import percentile_interval
+
+if TYPE_CHECKING:
+    from vpeval.results.records import Record
+
+Floats = NDArray[np.float64]
+
+FEWEST = 4
+"""Speakers below which no interval is given."""
+
+CORRELATION = 0.1
+"""Correlation of trials of one speaker where the data cannot tell it: how much a first error speaks for a second."""
+
+_TAIL = 0.025
+_BLOCK = 4_000_000
+
+
+@dataclass(frozen=True)
+class SpeakerInterval:
+    """Limits, or none of them, and what a record says about how they were made or why there are none."""
+
+    lower: float | None
+    upper: float | None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, record: Record) -> Record:
+        """The record with this interval."""
+        return replace(record, lower=self.lower, upper=self.upper, notes={**record.notes, **self.notes})
+
+
+NO_INTERVAL = SpeakerInterval(None, None)
+"""None was asked for."""
+
+
+def too_few(speakers: int) -> SpeakerInterval | None:
+    """No interval, if there are too few speakers for one."""
+    if speakers >= FEWEST:
+        return None
+    reason = f"{speakers} speaker{'s' * (speakers != 1)}; an interval over speakers needs {FEWEST} or more"
+    return SpeakerInterval(None, None, {"no_interval": reason})
+
+
+def mean_intervals(
+    values: ArrayLike,
+    low: float = 0.0,
+    high: float = 1.0,
+    resamples: int = 1000,
+    seed: int = 0,
+    label: str = "mean",
+    weights: ArrayLike | None = None,
+) -> list[SpeakerInterval]:
+    """Intervals of the means over speakers of every column of `values` (speakers × columns, from `low` to `high`).
+
+    `weights` are those of the speakers in the mean, by default equal.
+    """
+    matrix = np.asarray(values, np.float64)
+    speakers, columns = matrix.shape
+    if resamples == 0:
+        return [NO_INTERVAL] * columns
+    if none := too_few(speakers):
+        return [none] * columns
+    share = np.ones(speakers) if weights is None else np.asarray(weights, np.float64)
+    share = share / share.mean()
+    rng = generator(seed, label)
+    ends = []
+    step = max(1, _BLOCK // speakers)
+    for start in range(0, resamples, step):
+        drawn = rng.standard_exponential((min(step, resamples - start), speakers + 1))
+        drawn[:, :-1] *= share
+        drawn /= drawn.sum(axis=1, keepdims=True)
+        # Not a matrix product: BLAS adds in an order that depends on its threads, and the last digit with it.
+        inside = np.einsum("rs,sc->rc", drawn[:, :-1], matrix)
+        ends.append((inside + low * drawn[:, -1:], inside + high * drawn[:, -1:]))
+    lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
+    notes = {"interval": "Gaffke, over speakers", "resamples": resamples, "seed": seed}
+    means = share @ matrix / speakers
+    return [
+        SpeakerInterval(
+            min(percentile_interval(lower[:, c]).lower, float(means[c])),
+            max(percentile_interval(upper[:, c]).upper, float(means[c])),
+            notes,
+        )
+        for c in range(columns)
+    ]
+
+
+def rate_interval(
+    value: float,
+    samples: Floats,
+    trials: int,
+    speakers: int,
+    notes: Mapping[str, Any],
+    highest: float = 1.0,
+    weight: float = 1.0,
+) -> SpeakerInterval:
+    """Interval of an error rate over `trials` of `speakers`; `samples` are its values for resampled speakers.
+
+    `highest` is the end of the scale; one trial more that goes wrong raises the rate by `weight` / `trials`.
+    """
+    if not len(samples):
+        return NO_INTERVAL
+    if none := too_few(speakers):
+        return none
+    per_speaker = max(1.0, trials / speakers)
+    most = trials / (1 + (per_speaker - 1) * CORRELATION) / weight
+    reach = _student(speakers) * float(np.std(samples)) * np.sqrt(speakers / (speakers - 1))
+    variance = (reach / _normal()) ** 2
+    # Few trials flatter the attacker, and resampled ones once more: what they add is taken off for the upper limit.
+    corrected = min(highest, max(value, 2 * value - float(np.mean(samples))))
+    upper = corrected + reach
+    lower = 1.0
+    for p in (value, corrected):
+        effective = min(most, p * (1 - p) / variance) if variance > 0 else most
+        ends = _clopper_pearson(p * effective, effective)
+        lower, upper = min(lower, ends[0]), max(upper, ends[1])
+    told = {"interval": "Korn-Graubard, over speakers", **notes}
+    return SpeakerInterval(min(lower, value), max(value, min(upper, highest)), told)
+
+
+def ratio_interval(numerators: ArrayLike, denominators: ArrayLike, events: int) -> SpeakerInterval:
+    """Interval of Σ numerators / Σ denominators, one of each per speaker; `events` could each go wrong as a whole."""
+    top, bottom = np.asarray(numerators, np.float64), np.asarray(denominators, np.float64)
+    speakers = len(top)
+    if none := too_few(speakers):
+        return none
+    if bottom.sum() == 0:
+        return SpeakerInterval(None, None, {"no_interval": "nothing to divide by"})
+    from scipy.stats import chi2
+
+    rate, events = float(top.sum() / bottom.sum()), max(1, events)
+    residual = top - rate * bottom
+    variance = float(np.square(residual).sum() / bottom.sum() ** 2) * speakers / (speakers - 1)
+    # Never less than if every word went wrong by itself.
+    variance = max(variance, rate / float(bottom.sum())) * (_student(speakers) / _normal()) ** 2
+    word = 1 / float(bottom.sum())
+    more, spread = rate + word, variance + (_student(speakers) / _normal() * word) ** 2
+    lower = variance / rate / 2 * chi2.ppf(_TAIL, 2 * rate**2 / variance) if rate > 0 else 0.0
+    upper = spread / more / 2 * chi2.ppf(1 - _TAIL, 2 * more**2 / spread)
+    # Were each event wrong as a whole by a chance as high as this, none of them would be so with probability 0.025.
+    unseen = -np.log(_TAIL) / events
+    return SpeakerInterval(float(lower), float(max(upper, unseen)), {"interval": "Fay-Feuer gamma, over speakers"})
+
+
+def studentised_interval(
+    value: float,
+    samples: Floats,
+    speakers: int,
+    notes: Mapping[str, Any],
+    low: float = -np.inf,
+    high: float = np.inf,
+) -> SpeakerInterval:
+    """Interval of a statistic from its values for resampled speakers; `low` and `high` are the ends of its scale."""
+    if not len(samples):
+        return NO_INTERVAL
+    if none := too_few(speakers):
+        return none
+    inside = samples[np.isfinite(samples)]
+    if not np.isfinite(value) or len(inside) < len(samples):
+        return SpeakerInterval(None, None, {"no_interval": "infinite, or so for some of the speakers"})
+    deviation = float(np.std(inside)) * np.sqrt(speakers / (speakers - 1))
+    if deviation <= 1e-12 * max(1.0, abs(value)):
+        return SpeakerInterval(None, None, {"no_interval": "speakers do not differ; how others would is not known"})
+    centre = 2 * value - float(np.mean(inside))
+    reach = _student(speakers) * deviation
+    lower, upper = min(centre - reach, value), max(centre + reach, value)
+    told = {"interval": "studentised speaker bootstrap", **notes}
+    return SpeakerInterval(max(lower, min(low, value)), min(upper, max(high, value)), told)
+
+
+def _clopper_pearson(events: float, trials: float) -> tuple[float, float]:
+    from scipy.special import betaincinv
+
+    rest = max(trials - events, 0.0)
+    lower = betaincinv(events, rest + 1, _TAIL) if events > 0 else 0.0
+    upper = betaincinv(events + 1, rest, 1 - _TAIL) if rest > 0 else 1.0
+    return float(lower), float(upper)
+
+
+def _normal() -> float:
+    return 1.959963984540054
+
+
+def _student(speakers: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(speakers - 1, 1 - _TAIL))

@@ -43,12 +43,9 @@ def parser() -> script.Parser:
     found = script.Parser(__doc__)
     found.prog = f"./{PROGRAM}"
     kinds = {"nj": script.positive, "seed": script.natural}
-    choices = {
-        "srd_sets": ("", "dev", "test", "all"),
-        "edition": ("", *EDITIONS),
-        "anon_level": ("", *LEVELS),
-        "train_level": ("", *LEVELS),
-    }
+    levels = ("", *LEVELS)
+    choices = {"anon_level": levels, "train_level": levels, "edition": ("", *EDITIONS)}
+    choices["srd_sets"] = ("", "dev", "test", "all")
     for field in fields(Settings):
         kind = script.boolean if isinstance(field.default, bool) else kinds.get(field.name, str)
         option = f"--{field.name.replace('_', '-')}"

@@ -5,13 +5,12 @@ the reference directory, vectors as they are: neither is scaled to length one be
 embeddings (cosine) or normalised histograms of F0 or of discrete units (Euclidean).
 
 Which speech: Chandra et al. use the enrolment and trial utterances of the test partition, pooled and split again into
-references and inputs. `srd_sets` chooses these (``test``), those of another partition, or all of a recipe (``all``).
+references and inputs; ``run.sh --srd-sets test`` does so, and by default all sets of a recipe are pooled.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -22,27 +21,10 @@ from vpeval.metrics.ranks import count_rivals
 from vpeval.metrics.srd import Disclosure, Estimator, Ties, disclosure, floor, intervals, rank_histograms
 from vpeval.metrics.vectors import Similarity
 from vpeval.protocols.speaker_values import Scores, SpeakerValue
-from vpeval.results.names import SetName
 from vpeval.results.records import Record
 
 _ESTIMATORS: tuple[Estimator, ...] = ("empirical", "beta-binomial")
 _METRICS = {"srd_max": "max_d", "srd_mean": "mean_d", "srd_idr": "idr", "srd_rank_spread": "rank_spread"}
-
-
-def srd_sets(pairs: Iterable[tuple[str, str]], choice: str) -> list[str]:
-    """The enrolment and trial sets to pool, each once and sorted: of the partition `choice`, or of ``all``.
-
-    >>> srd_sets([("mini_dev_enrolls", "mini_dev_trials_f"), ("mini_test_enrolls", "mini_test_trials_f")], "test")
-    ['mini_test_enrolls', 'mini_test_trials_f']
-    """
-    sets = sorted({name for pair in pairs for name in pair})
-    names = {name: SetName.parse(name) for name in sets}
-    partition_of = {name: parts.partition if parts else "" for name, parts in names.items()}
-    chosen = [name for name in sets if choice in ("all", partition_of[name])]
-    if not chosen:
-        known = ", ".join(sorted({*filter(None, partition_of.values()), "all"}))
-        raise InputError(f"--srd-sets {choice}: the recipe has no such sets; choose one of {known}")
-    return chosen
 
 
 def score_srd(

@@ -42,10 +42,19 @@ def test_both_estimates_are_written_with_deviation_and_interval(score, tmp_path)
     vpc, voiced = (json.loads(line) for line in (tmp_path / "out/pitch.jsonl").read_text().splitlines())
     assert (vpc["metric"], vpc["params"]["mode"], voiced["params"]["mode"]) == ("pitch_correlation", "vpc", "voiced")
     assert vpc["counts"] == {"utts": 2, "speakers": 2}
-    assert voiced["upper"] == pytest.approx(1, abs=0.01)
-    assert voiced["lower"] < 0
-    assert voiced["value"] == pytest.approx((voiced["lower"] + voiced["upper"]) / 2)
-    assert voiced["notes"]["std"] == pytest.approx((voiced["upper"] - voiced["lower"]) / 2)
+    assert (voiced["lower"], voiced["upper"]) == (None, None)
+    assert "2 speakers" in voiced["notes"]["no_interval"]
+    # One utterance keeps its melody, the other turns it round.
+    assert voiced["value"] + voiced["notes"]["std"] == pytest.approx(1, abs=0.01)
+
+
+def test_silence_has_a_correlation_of_zero_and_no_voiced_one(score, tmp_path, caplog):
+    for name in ("a-1", "b-1"):
+        write_wave(tmp_path / f"dev_anon/{name}.wav", np.zeros(16000))
+    assert score("dev", "dev_anon", "pitch.jsonl").returncode == 0
+    (vpc,) = (json.loads(line) for line in (tmp_path / "pitch.jsonl").read_text().splitlines())
+    assert (vpc["params"]["mode"], vpc["value"]) == ("vpc", 0)
+    assert "is this speech?" in caplog.text
 
 
 def test_other_lengths_are_stretched_with_a_word(score, tmp_path, caplog):

@@ -44,7 +44,7 @@ def test_records_and_curves_are_written(score):
     assert score("--bootstrap", "50", "--tag", "system=toy", "trials", "scores", "out/eer.jsonl") == (0, "")
     records = read_records("out/eer.jsonl")
     by_name = {record.metric: record for record in records}
-    assert len(records) == 11
+    assert len(records) == 12
     assert all(record.system == "toy" for record in records)
     assert all(record.counts == {"targets": 24, "nontargets": 96, "speakers": 5} for record in records)
     assert all(record.lower <= record.value <= record.upper for record in records if record.metric.startswith("eer"))

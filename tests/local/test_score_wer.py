@@ -31,11 +31,21 @@ def test_both_rates_are_written_with_counts_and_the_line_of_kaldi_is_printed(sco
     assert (cer["metric"], cer["value"], cer["counts"]["ref_chars"]) == ("cer", 100 * 4 / 22, 22)
 
 
-def test_speakers_give_an_interval_and_a_file_of_their_own(score, tmp_path):
+def test_speakers_give_an_interval_if_there_are_enough(score, tmp_path):
+    (tmp_path / "ref").write_text("".join(f"{s}-1 one two three four\n" for s in "abcd"))
+    (tmp_path / "hyp").write_text("".join(f"{s}-1 one two three {s}\n" for s in "abcd"))
+    (tmp_path / "utt2spk").write_text("".join(f"{s}-1 {s}\n" for s in "abcd"))
+    assert score("--utt2spk", "utt2spk", "ref", "hyp", "wer.jsonl").returncode == 0
+    wer = read(tmp_path / "wer.jsonl")[0]
+    assert wer["lower"] < wer["value"] == 25 < wer["upper"]
+    assert "gamma" in wer["notes"]["interval"]
+
+
+def test_speakers_have_a_file_of_their_own(score, tmp_path):
     done = score("--utt2spk", "utt2spk", "--per-speaker", "spk.jsonl", "--seed", "3", "ref", "hyp", "wer.jsonl")
     assert done.returncode == 0
     wer = read(tmp_path / "wer.jsonl")[0]
-    assert (wer["lower"], wer["upper"]) == (25, 100)
+    assert "2 speakers" in wer["notes"]["no_interval"]
     assert wer["notes"]["files"]["per_speaker"] == "spk.jsonl"
     speakers = [(r["metric"], r["params"]["spk"], r["value"]) for r in read(tmp_path / "spk.jsonl")]
     assert speakers[:2] == [("wer", "a", 25), ("wer", "b", 100)]

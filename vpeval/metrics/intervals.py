@@ -112,8 +112,8 @@ def mean_intervals(
     means = share @ matrix / speakers
     return [
         SpeakerInterval(
-            min(percentile_interval(lower[:, c]).lower, float(means[c])),
-            max(percentile_interval(upper[:, c]).upper, float(means[c])),
+            max(low, min(percentile_interval(lower[:, c]).lower, float(means[c]))),
+            min(high, max(percentile_interval(upper[:, c]).upper, float(means[c]))),
             notes,
         )
         for c in range(columns)

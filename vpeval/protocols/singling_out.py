@@ -1,4 +1,10 @@
-"""Singling out on embedding directories, over numbers N of test speakers and L of utterances per test vector."""
+"""Singling out on embedding directories, over numbers N of test speakers and L of utterances per test vector.
+
+What is drawn anew: in every draw the utterances of each fold, which all enrolment speakers of the draw share, and for
+every enrolment speaker the test speakers, those of a smaller N being among those of a larger one. The enrolment
+speakers (495 in the paper) and their utterances are drawn once; where some have too few test utterances for a larger L,
+the next in the same order take their places.
+"""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@
 Usage: benchmarks/coverage.py [<samples>]
  e.g.: benchmarks/coverage.py 400 >coverage.md
 
-Prints the table of docs/intervals.md. Every cell is the share of <samples> (200) samples of speakers whose interval
-holds the value of the whole population. Verification, which takes longer, has 4·<samples> over the number of speakers,
-and 24 at least.
+Prints the table of docs/intervals.md. Every cell is the share of samples of speakers whose interval holds the value of
+the whole population: 4·<samples> (of 200), 10·<samples> for the WER; verification, which takes longest, has 4·<samples>
+over the number of speakers, and 24 at least.
 """
 
 import sys
@@ -30,11 +30,11 @@ def main() -> None:
     print(f"| number | truth | {' | '.join(f'{n} speakers' for n in SPEAKERS)} |")
     print("|---|---|" + "---|" * len(SPEAKERS))
     for rate in (0.0, 0.02, 0.1, 0.5, 0.95):
-        row("linkability", rate, lambda rng, n, p=rate: linked(rng, n, p), samples)
+        row("linkability", rate, lambda rng, n, p=rate: linked(rng, n, p), 4 * samples)
     for rate in (0.025, 0.2, 0.7):
-        row("IdR", rate, lambda rng, n, p=rate: identified(rng, n, p), samples)
+        row("IdR", rate, lambda rng, n, p=rate: identified(rng, n, p), 4 * samples)
     for rate in (0.0, 0.5, 5.0, 20.0, 60.0):
-        row("WER, %", rate, lambda rng, n, p=rate: recognised(rng, n, p), samples)
+        row("WER, %", rate, lambda rng, n, p=rate: recognised(rng, n, p), 10 * samples)
     for shift in (9.0, 4.5, 3.0, 1.6, 0.7, 0.0):
         truths = population(shift)
         names = ("eer_kaldi", "eer_rocch", "min_cllr", "dsys_calibrated")

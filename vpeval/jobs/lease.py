@@ -12,6 +12,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from vpeval.core.errors import InputError
@@ -33,34 +34,26 @@ class Lease:
         """Have the claim, or raise an InputError that names who has it; takes a while if that is hard to tell."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         while not self._create():
-            held = self._read()
-            if held is None:
+            text = self._read()
+            if text is None:
                 continue
+            held = _parse(text) or {"host": "a machine that crashed", "pid": 0}
             holder = f"process {held.get('pid')} on {held.get('host')}"
             if self._lives(held, holder, note):
                 raise InputError(f"{holder} is working on this; wait for it, or end it there first", self._what)
-            # Whoever comes second to this rename finds that the file is gone, and tries to create it like the first.
-            stale = self._path.with_name(f"{self._path.name}.{self._me['host']}.{self._me['pid']}")
-            try:
-                self._path.rename(stale)
-            except FileNotFoundError:
-                continue
-            if _parse(stale) != held and not self._path.exists():
-                stale.rename(self._path)  # it had been taken anew in the meantime
-                continue
-            stale.unlink(missing_ok=True)
+            self._put_away(text)
 
     def beat(self) -> None:
         """Show that we live."""
         if time.monotonic() - self._beaten > _BEAT_SECONDS:
             self._beaten = time.monotonic()
-            if self._read() != self._me:
+            if _parse(self._read() or "") != self._me:
                 raise InputError("another process has taken this over; it goes on there", self._what)
             os.utime(self._path)
 
     def give_up(self) -> None:
         """Let others have it."""
-        if self._read() == self._me:
+        if _parse(self._read() or "") == self._me:
             self._path.unlink(missing_ok=True)
 
     def _create(self) -> bool:
@@ -73,16 +66,33 @@ class Lease:
         self._beaten = time.monotonic()
         return True
 
-    def _read(self) -> dict[str, object] | None:
-        """Who holds the claim; None if nobody does."""
+    def _read(self) -> str | None:
+        """What the claim says; None if there is none."""
+        text = ""
         for _ in range(50):
             try:
-                if held := _parse(self._path):
-                    return held
+                text = self._path.read_text(errors="replace")
             except FileNotFoundError:
                 return None
+            if _parse(text):
+                break
             time.sleep(0.02)  # it is being written
-        return {"host": "a machine that crashed", "pid": 0}
+        return text
+
+    def _put_away(self, judged: str) -> None:
+        """Remove a claim that was judged to be lost, unless another process has taken it in the meantime.
+
+        Of several that do so at once, one finds the file to rename, and the others create it anew like the first.
+        """
+        aside = self._path.with_name(f"{self._path.name}.{self._me['host']}.{self._me['pid']}")
+        try:
+            self._path.rename(aside)
+        except FileNotFoundError:
+            return
+        if aside.read_text(errors="replace") != judged:
+            with suppress(FileExistsError):  # then its holder finds at its next beat that it has lost the claim
+                os.link(aside, self._path)
+        aside.unlink()
 
     def _lives(self, held: dict[str, object], holder: str, note: Callable[[str], None]) -> bool:
         if held.get("host") == self._me["host"]:
@@ -111,9 +121,9 @@ def _birth(pid: int) -> str:
         return ""
 
 
-def _parse(path: Path) -> dict[str, object]:
+def _parse(text: str) -> dict[str, object]:
     try:
-        held = json.loads(path.read_text())
+        held = json.loads(text)
     except ValueError:
         return {}
     return held if isinstance(held, dict) else {}

@@ -139,9 +139,11 @@ def test_an_infinite_cllr_is_set_as_a_symbol():
     assert rows(latex.tables(records)["ASV_dev"])[0][-1] == r"$\infty$"
 
 
-def test_a_set_without_partition_is_refused():
-    with pytest.raises(InputError, match="'demo_trials_f' is neither dev nor test"):
-        latex.tables(asv("demo_trials_f", "oo", 0.1))
+def test_a_set_without_partition_stands_with_the_test_data():
+    tables = latex.tables(asv("demo_trials_f", "oo", 0.1))
+    assert "ASV_test" in tables and "ASV_dev" not in tables
+    with pytest.raises(InputError, match="'demo' has no name of the kind libri_dev_trials_f"):
+        latex.tables(asv("demo", "oo", 0.1))
 
 
 def test_two_values_for_one_cell_are_refused():

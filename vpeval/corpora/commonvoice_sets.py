@@ -48,9 +48,13 @@ def commonvoice_sets(request: Request, names: Sequence[str]) -> tuple[list[Made]
     trials: list[Trial] = []
     for gender in GENDERS:
         speakers = draw(speakers_of(b, gender), _SPEAKERS, request.seed, "Common Voice speakers", gender)
-        enrolled += _some(a, speakers, _ENROLLED, request.seed, "enrolled")
+        # Where B is small, others of A are enrolled as well, so that there is somebody to be taken for.
+        others = set(speakers_of(a, gender)) - set(speakers_of(b, gender))
+        more = draw(others, _SPEAKERS - len(speakers), request.seed, "Common Voice others", gender)
+        claimed = [*speakers, *more]
+        enrolled += _some(a, claimed, _ENROLLED, request.seed, "enrolled")
         tried = _some(b, speakers, _TRIED, request.seed, "tried")
-        pairs = [(spk, each.utt, "target" if spk == each.spk else "nontarget") for spk in speakers for each in tried]
+        pairs = [(spk, each.utt, "target" if spk == each.spk else "nontarget") for spk in claimed for each in tried]
         if tried:
             made.append(made_of(request, f"commonvoice_trials_{gender}", tried, status, trials=pairs))
         trials += pairs

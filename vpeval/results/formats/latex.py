@@ -23,6 +23,7 @@ from vpeval.results.records import Record
 TABLES = ("ASV_dev", "ASV_test", "ASV_combined", "ASR_dev", "ASR_test", "ASR_combined")
 _ASV_METRICS = ("eer_kaldi", "eer_threshold", "min_cllr", "cllr")
 _LANGUAGE_MODELS = ("", "small", "large")
+_TEST = "test"  # where sets stand that belong to no partition
 _ABSENT = "--"
 
 
@@ -112,8 +113,8 @@ def _asr(records: Sequence[Record], ranks: Mapping[str, int]) -> _Results:
 
 def _enter(results: _Results, record: Record, ranks: Mapping[str, int], kind: str, text: str) -> None:
     name = SetName.parse(record.set)
-    if not name or not name.partition:
-        raise InputError(f"set '{record.set}' is neither dev nor test (as in libri_dev_trials_f): it has no table")
+    if not name:
+        raise InputError(f"set '{record.set}' has no name of the kind libri_dev_trials_f: it has no table")
     subset = "com" if name.subset == "common" else name.subset
     if name.corpus == "vctk" and name.role == "trials" and not subset:
         subset = "dif"
@@ -121,7 +122,7 @@ def _enter(results: _Results, record: Record, ranks: Mapping[str, int], kind: st
     row = _Row(
         name.corpus, subset, name.gender, ranks[record.system], record.attacker, rank, record.system, record.condition
     )
-    numbers = results.rows.setdefault(row, {}).setdefault(name.partition, {})
+    numbers = results.rows.setdefault(row, {}).setdefault(name.partition or _TEST, {})
     if kind in numbers:
         raise InputError(f"two values of {record.metric} for {record.system} {record.set} {record.condition}")
     numbers[kind] = text

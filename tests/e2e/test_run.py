@@ -63,14 +63,16 @@ def test_other_programs_read_the_arks(finished):
 def test_a_second_run_skips_everything_long(finished):
     output = finished.run()
     assert "embeddings of" not in output and "decoded" not in output and "real-time factor" not in output
-    assert output.count("is up to date, skipped") > 10
+    for line in ("sets up to date, skipped", "results up to date, skipped", "views of the results up to date, skipped"):
+        assert line in output
+    assert "numbers" not in output and "figures\n" not in output.replace("latex/, figures/", "")
 
 
 def test_another_hook_redoes_only_what_depends_on_it(finished):
     before = (finished.path / "exp/tiny/embeddings/ecapa/tiny_dev_enrolls/embedding.ark").stat().st_mtime_ns
     output = finished.run("--stage", "3", "--anonymizer", "local/anon/template/anonymize.py")
-    assert "exp/tiny/embeddings/ecapa/tiny_dev_enrolls is up to date, skipped" in output
-    assert "exp/tiny/runs/original/ASV-tiny_dev_enrolls-tiny_dev_trials_f is up to date, skipped" in output
+    assert "extract_embeddings: 3 of 6 sets up to date, skipped" in output
+    assert "exp/tiny/runs/original/" not in output
     assert (finished.path / "exp/tiny/embeddings/ecapa/tiny_dev_enrolls/embedding.ark").stat().st_mtime_ns == before
     assert {record.system for record in results(finished.path, "template")} == {"original", "template"}
     assert "mcadams" in output and "template" in output
@@ -86,7 +88,7 @@ def test_killed_in_every_stage_and_with_other_jobs_the_results_are_the_same(fini
     clone.kill("--nj", "4", when=begun(data, "tiny_dev_enrolls/wav.scp", 1))
     clone.kill("--nj", "4", when=begun(data, ".tiny_dev_enrolls_mcadams.work/out/wav/*.wav"))
     clone.kill("--nj", "4", when=begun(exp, "embeddings/ecapa/.tiny_dev_enrolls.work/parts/*.npy"))
-    clone.kill("--nj", "4", when=begun(exp, "runs/mcadams/ASV-*/scores"))
+    clone.kill("--nj", "4", when=begun(exp, "runs/mcadams/ASV_*/scores"))
     clone.kill("--nj", "4", when=begun(exp, "decode/whisper_base/.tiny_dev_trials_f.work/parts/*.txt"))
     output = clone.run("--nj", "4")
     assert "going on" in output
@@ -121,3 +123,68 @@ def cluster_lines(clone: Path) -> list[str]:
     """Where the logs of a run say that jobs were started."""
     logs = [log.read_text() for log in clone.glob("exp/**/log/**/*.log")]
     return [line.split(" as ")[0] for log in logs for line in log.splitlines() if line.startswith("# Started at ")]
+
+
+@pytest.fixture
+def counted(finished, tmp_path):
+    """A Python that notes every start, and the clone that runs with it."""
+    notes = tmp_path / "starts"
+    (tmp_path / "bin").mkdir()
+    for name in ("python3", "python"):
+        wrapper = tmp_path / "bin" / name
+        wrapper.write_text(f'#!/bin/sh\necho "$*" >>{notes}\nexec {sys.executable} "$@"\n')
+        wrapper.chmod(0o755)
+    environment = {"VPEVAL_PYTHON": str(tmp_path / "bin/python3")}
+    return replace(finished, environment=environment), lambda: len(notes.read_text().splitlines())
+
+
+def test_a_run_that_is_up_to_date_starts_python_a_few_times(counted):
+    clone, starts = counted
+    clone.run()
+    clone.run()
+    assert starts() <= 12
+
+
+def test_every_option_goes_through(finished):
+    run = finished.path / "exp/tiny/runs/mcadams"
+    finished.run("--calibrate", "true", "--stage", "6", "--stop-stage", "6")
+    calibrated = read_records(next(run.glob("ASV_ecapa-*/records.jsonl")))
+    assert {record.notes["calibration"] for record in calibrated} == {"dev"}
+    finished.run("--train-asr", "true", "--quality", "true", "--edition", "2024", "--stage", "6")
+    records = results(finished.path)
+    assert {record.attacker for record in records if record.metric == "wer"} == {
+        "whisper_base",
+        "ASR_eval",
+        "ASR_eval^anon",
+    }
+    assert {record.params["normalizer"] for record in records if record.metric == "wer"} == {"vpc2024"}
+    assert {"stoi", "dnsmos_ovrl"} <= {record.metric for record in records}
+    assert "WER" in (run / "result_for_rank").read_text()
+    finished.run("--stage", "6")
+    assert {record.params["normalizer"] for record in results(finished.path) if record.metric == "wer"} == {"vpc2020"}
+
+
+@pytest.mark.parametrize("order", [("ecapa", "ecapa_plda"), ("ecapa_plda", "ecapa")])
+def test_whatever_the_order_of_attackers_like_stands_beside_like(finished, order):
+    finished.run("--stage", "4", "--attackers", order[0])
+    first = {r.attacker for r in results(finished.path) if r.condition in ("oo", "oa", "aa")}
+    assert first == {order[0]}
+    finished.run("--stage", "4", "--attackers", " ".join(order))
+    records = [record for record in results(finished.path) if record.metric == "eer_kaldi"]
+    for record in records:
+        assert f"_{record.attacker}-" in record.files["scores"]
+    assert {record.attacker for record in records} == set(order)
+    finished.run("--stage", "4")
+
+
+def test_only_steps_that_depend_on_a_changed_module_are_done_again(finished):
+    module = finished.path / "vpeval/metrics/linkability.py"
+    before = module.read_text()
+    try:
+        module.write_text(before + "\n# a remark\n")
+        output = finished.run("--stage", "6", "--stop-stage", "9")
+    finally:
+        module.write_text(before)
+    made = [line for line in output.splitlines() if line.startswith("exp/tiny/runs/")]
+    assert made and all("/linkability_" in line for line in made)
+    finished.run("--stage", "8", "--stop-stage", "8")

@@ -115,3 +115,10 @@ def test_word_errors_of_one_recogniser_are_compared_and_genders_do_not_count_twi
     assert judged(results(*records), "s").sentences == (
         "Recognition errors go from 10.0 % to 10.0 % of the words (WER).",
     )
+
+
+def test_a_system_that_leaves_no_words_is_not_praised():
+    wer = Record("wer", 98.0, system="s", set="toy_test_asr", condition="a", counts={"ref_words": 100})
+    verdict = judged(results(eer(0.5), wer, trained_on="same"), "s")
+    assert verdict.headline == "s destroys the speech"
+    assert any("silence or noise" in caveat for caveat in verdict.caveats)

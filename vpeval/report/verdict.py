@@ -79,7 +79,10 @@ def judge(results: Results, system: str, edition: str, metric: str, limits: Verd
             f"By its EER alone one would say that the system {GRADES[eer.grade]}; the share of speakers found says "
             "otherwise, and the worse finding counts."
         )
-    if system == ORIGINAL:
+    if system != ORIGINAL and utility and utility.words_lost >= limits.speech_gone:
+        caveats.append("Hardly a word is left to be recognised: privacy of this kind is that of silence or noise.")
+        headline = f"{system} destroys the speech"
+    elif system == ORIGINAL:
         headline = "The original speech is not protected"
     elif grade is None:
         headline = f"{system}: privacy was not measured"
@@ -96,6 +99,7 @@ class _Evidence:
     tiles: tuple[Tile, ...]
     grade: int = len(GRADES) - 1
     model: str = ""
+    words_lost: float = 0.0
 
 
 def _eer(results: Results, system: str, metric: str, limits: Sequence[float]) -> _Evidence | None:
@@ -179,13 +183,14 @@ def _utility(results: Results, system: str) -> _Evidence | None:
         return _Evidence(
             f"{after:.1f} % of the words are misrecognised.",
             (Tile("Word error rate", f"{after:.1f} %", "utility"),),
+            words_lost=after / 100,
         )
     before = _pooled_wer(heard[ORIGINAL][chosen])
     verb = "rise" if after > before else "go"
     sentence = f"Recognition errors {verb} from {before:.1f} % to {after:.1f} % of the words (WER)."
     sign = "+" if after >= before else "−"
     note = f"original speech {before:.1f} %, {sign}{abs(after - before):.1f} points"
-    return _Evidence(sentence, (Tile("Word error rate", f"{after:.1f} %", note),))
+    return _Evidence(sentence, (Tile("Word error rate", f"{after:.1f} %", note),), words_lost=after / 100)
 
 
 def _of_test_sets(entries: Sequence[Entry]) -> list[Entry]:

@@ -34,6 +34,7 @@ class VerdictLimits:
     found: tuple[float, ...]
     untrained_grade: int
     disagreement: int
+    speech_gone: float
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,12 @@ def read_limits(path: Path = FILE) -> Limits:
     config = read_config(path, ranking=dict, significance=float, verdict=dict, audit=dict)
     rules = {str(edition): _rules(str(edition), section, path) for edition, section in config["ranking"].items()}
     _in_range(config["significance"], "significance", path)
-    kinds = {"eer": list, "found": list, "untrained_grade": int, "disagreement": int}
+    kinds = {"eer": list, "found": list, "untrained_grade": int, "disagreement": int, "speech_gone": float}
     verdict = check_section(config["verdict"], "verdict", path, **kinds)
     for key in ("untrained_grade", "disagreement"):
         if not 0 <= verdict[key] < _GRADES:
             raise InputError(f"'verdict.{key}' must be a number of grades from 0 to {_GRADES - 1}", path)
+    _in_range(verdict["speech_gone"], "verdict.speech_gone", path)
     steps = {key: _steps(verdict[key], f"verdict.{key}", path) for key in ("eer", "found")}
     for key, values in steps.items():
         if len(values) != _GRADES - 1:

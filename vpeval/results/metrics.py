@@ -133,6 +133,15 @@ _BY_GROUP = {
             chance=0.0,
         ),
         _metric(
+            "dsys_calibrated",
+            "D_sys, calibrated",
+            "The same linkability from the likelihood ratios of PAV calibration, less what they give to strangers: 1 "
+            "for separated scores and 0 for indistinguishable ones, whatever their number.",
+            r"$D_\leftrightarrow^\mathrm{sys}$, calibrated",
+            better=-1,
+            chance=0.0,
+        ),
+        _metric(
             "dsys_null",
             "D_sys, shuffled labels",
             "What D_sys gives for these numbers of trials where there is nothing to be learnt: its labels are "

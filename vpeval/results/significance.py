@@ -27,7 +27,7 @@ from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.results.records import Record
 from vpeval.results.shown import show_interval
 
-_OVERVIEW = ("min_cllr", "dsys", "deid", "wer", "uar", "pitch_correlation", "g_vd")
+_OVERVIEW = ("min_cllr", "dsys_calibrated", "deid", "wer", "uar", "pitch_correlation", "g_vd")
 
 
 @dataclass(frozen=True)

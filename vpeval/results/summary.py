@@ -55,6 +55,8 @@ def render(records: Sequence[Record], edition: str = "2020") -> str:
     verification = [r for r in records if _is_verification(r)]
     utility = [r for r in records if describe(r.metric).aspect == "utility" and r.metric != "g_vd"]
     rest = [r for r in with_null_levels(records) if not _is_verification(r) and r.metric not in _SHARED]
+    if any(r.metric == "dsys_calibrated" for r in rest):
+        rest = [r for r in rest if r.metric != "dsys"]  # that of the challenge's files, biased by sample size
     others = _selected([r for r in rest if describe(r.metric).aspect == "privacy" or r.metric in _COMPARED])
     strongest = _strongest(records)
     if len(systems) > _ONE_SYSTEM:

@@ -53,7 +53,7 @@ class Sides:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe.conf; the fields are its variables (docs/recipes.md explains them)."""
+    """A recipe.conf; the fields are its variables (docs/corpora.md explains them)."""
 
     recipe: str
     asv_pairs: tuple[Pair, ...]

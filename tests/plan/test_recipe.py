@@ -1,0 +1,78 @@
+from pathlib import Path
+
+import pytest
+
+from vpeval.core.errors import InputError
+from vpeval.plan.recipe import Joined, Pair, Sides, read_recipe
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = """\
+# A remark.
+recipe=toy     # another
+asv_pairs="toy_enrolls:toy_trials_f
+           toy_enrolls:toy_trials_m"
+asr_sets='toy_asr:toy_trials_f,toy_trials_m'
+attackers="ecapa ecapa_plda"
+"""
+
+
+def recipe(tmp_path: Path, more: str = "", text: str = SMALL):
+    path = tmp_path / "toy/recipe.conf"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text + more)
+    return read_recipe(path)
+
+
+def test_a_small_recipe_has_its_sets_and_the_defaults(tmp_path: Path) -> None:
+    found = recipe(tmp_path, 'report_note="one \\\ntwo \\"three\\""\nlinkability_sets=b:a,c\n')
+    assert found.asv_pairs == (Pair("toy_enrolls", "toy_trials_f"), Pair("toy_enrolls", "toy_trials_m"))
+    assert found.asr_sets == (Joined("toy_asr", ("toy_trials_f", "toy_trials_m")),)
+    assert found.report_note == 'one two "three"'
+    assert found.linked == Sides(("b",), ("a", "c"))
+    assert found.singled_out == Sides(("toy_enrolls",), ("toy_trials_f", "toy_trials_m"))
+    assert (found.edition, found.anon_level, found.train_level) == ("2020", "spk", "utt")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("colour=red\n", "recipe.conf:7: unknown variable 'colour'; there are anon_level, asr, "),
+        ("recipe=toy\n", "recipe.conf:7: 'recipe' is set twice, first on line 2"),
+        ("srd_inputs=none\n", "recipe.conf:7: srd_inputs: 'none' is not a whole number"),
+        ("edition=2021\n", "recipe.conf:7: edition: '2021' is none of 2020"),
+        ('train_sets="toy_trials_f"\n', "recipe.conf:7: 'toy_trials_f' is also an evaluation set"),
+        ("report_note=$(rm -rf /)\n", "recipe.conf:7: '$' has no place in a value: recipe.conf is read, not run"),
+        ('report_note="$HOME"\n', "recipe.conf:7: '$' has no place"),
+        ("report_note=`id`\n", "recipe.conf:7: '`' has no place"),
+        ("asr=a; id\n", "recipe.conf:7: ';' has no place"),
+        ("asr=a b\n", "recipe.conf:7: 'b' follows the value; quote values of several words"),
+        ('asr="a\n', "recipe.conf:7: the quotation that begins here"),
+        ("echo hello\n", "recipe.conf:7: 'echo hello' is not of the form name=value"),
+        ("export asr=a\n", "recipe.conf:7: 'export asr=a' is not of the form name=value"),
+        ("asr=../../etc\n", "recipe.conf:7: asr: '../../etc' cannot be the name of a set"),
+        ("emotion_sets=a:b\n", "recipe.conf:7: emotion_sets need ser"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, more: str, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        recipe(tmp_path, more)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["asv_pairs", "asr_sets", "attackers", "recipe"])
+def test_a_variable_that_every_recipe_sets_must_be_there(tmp_path: Path, name: str) -> None:
+    lines = SMALL.replace("f\n           toy", "f toy").splitlines(keepends=True)
+    with pytest.raises(InputError, match=f"'{name}' is missing"):
+        recipe(tmp_path, text="".join(line for line in lines if not line.startswith(name)))
+
+
+def test_an_enrolment_set_is_no_trial_set_and_the_folder_has_the_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is both an enrolment and a trial set"):
+        recipe(tmp_path, text=SMALL.replace("toy_trials_m", "toy_enrolls"))
+    with pytest.raises(InputError, match="recipe is 'other' in the folder toy"):
+        recipe(tmp_path, text=SMALL.replace("recipe=toy", "recipe=other"))
+
+
+def test_all_recipes_can_be_read_and_are_documented() -> None:
+    for path in ROOT.glob("egs/*/recipe.conf"):
+        assert read_recipe(path).recipe == path.parent.name

@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from vpeval.jobs.processes import die_with_parent
+
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "srun", "munged")
 SYSTEM_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 NODES = ("n1", "n2", "n3")
@@ -189,7 +191,13 @@ class Cluster:
         with open(self.room / f"{command[0]}.out", "ab") as out:
             environment = {**os.environ, **self.environment}
             return subprocess.Popen(
-                command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+                preexec_fn=die_with_parent,  # also when the tests are killed outright
             )
 
     def _processes_of(self, node: str) -> list[int]:

@@ -12,7 +12,7 @@ from vpeval.results.names import SetName, set_title
         ("libri_dev_enrolls_mcadams", "libri", "dev", "enrolls", "", "", "mcadams"),
         ("libri_dev_asr_my_system", "libri", "dev", "asr", "", "", "my_system"),
         ("de_test_trials_mixed_BM1", "de", "test", "trials", "", "", "BM1"),
-        ("demo_trials_f", "demo", "", "trials", "f", "", ""),
+        ("demo_trials_f", "demo", "test", "trials", "f", "", ""),
         ("IEMOCAP_test", "IEMOCAP", "test", "", "", "", ""),
     ],
 )

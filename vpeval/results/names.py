@@ -31,6 +31,8 @@ _PARTITION = re.compile(r"(?P<corpus>.+)_(?P<partition>dev|test)")
 class SetName:
     """What ``<corpus>_<partition>[_<role>][_<gender>][_<subset>][_<system>]`` says; absent parts are empty strings.
 
+    A set that says neither dev nor test is test data.
+
     >>> SetName.parse("vctk_dev_trials_f_common_anon")
     SetName(base='vctk_dev_trials_f_common', corpus='vctk', partition='dev', role='trials', gender='f', \
 subset='common', system='anon')
@@ -55,7 +57,7 @@ subset='common', system='anon')
         if parts["gender"] not in ("f", "m"):
             parts["gender"] = ""
         partition = _PARTITION.fullmatch(parts["corpus"])
-        parts |= partition.groupdict() if partition else {"partition": ""}
+        parts |= partition.groupdict() if partition else {"partition": "test"}
         return cls(**parts)
 
 

@@ -23,7 +23,6 @@ from vpeval.results.records import Record
 TABLES = ("ASV_dev", "ASV_test", "ASV_combined", "ASR_dev", "ASR_test", "ASR_combined")
 _ASV_METRICS = ("eer_kaldi", "eer_threshold", "min_cllr", "cllr")
 _LANGUAGE_MODELS = ("", "small", "large")
-_TEST = "test"  # where sets stand that belong to no partition
 _ABSENT = "--"
 
 
@@ -122,7 +121,7 @@ def _enter(results: _Results, record: Record, ranks: Mapping[str, int], kind: st
     row = _Row(
         name.corpus, subset, name.gender, ranks[record.system], record.attacker, rank, record.system, record.condition
     )
-    numbers = results.rows.setdefault(row, {}).setdefault(name.partition or _TEST, {})
+    numbers = results.rows.setdefault(row, {}).setdefault(name.partition, {})
     if kind in numbers:
         raise InputError(f"two values of {record.metric} for {record.system} {record.set} {record.condition}")
     numbers[kind] = text

@@ -1,9 +1,9 @@
 """The strongest of several attackers, with an interval that knows that it was chosen.
 
 The least EER of several is small partly by luck: the attacker that fits the speakers at hand best is chosen on them.
-In every resample of speakers the choice is made anew, among all attackers on the same speakers, and the interval is
-that of the least EER. Its lower end is therefore never above that of the chosen attacker alone: who tries more
-attackers must claim less privacy, not more.
+In every resample of speakers the choice is made anew, among all attackers on the same speakers, and the interval (see
+`intervals`) is that of the least EER. No end of it is above that of the chosen attacker alone: who tries more attackers
+must claim less privacy, not more.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vpeval.metrics.bootstrap import percentile_interval
 from vpeval.metrics.eer import eer_rocch
+from vpeval.metrics.intervals import rate_interval
 from vpeval.metrics.verification import ScoredTrials, resampled
 
 
@@ -41,8 +41,16 @@ def strongest(attackers: Mapping[str, ScoredTrials], resamples: int = 1000, seed
     best = min(eers, key=lambda name: eers[name])
     if resamples == 0:
         return Strongest(best, eers[best], None, None, len(eers))
-    samples = [
-        [eer_rocch(pooled).value for pooled, _ in resampled(trials, resamples, seed)] for trials in attackers.values()
-    ]
-    interval = percentile_interval(np.min(samples, axis=0))
-    return Strongest(best, eers[best], interval.lower, interval.upper, len(eers))
+    samples = {
+        name: np.array([eer_rocch(pooled).value for pooled, _ in resampled(trials, resamples, seed)])
+        for name, trials in attackers.items()
+    }
+    targets, speakers = int(first.is_target.sum()), first.n_target_speakers
+    alone, chosen = (
+        rate_interval(eers[best], column, targets, speakers, {}, highest=0.5)
+        for column in (samples[best], np.min(list(samples.values()), axis=0))
+    )
+    if alone.lower is None or alone.upper is None or chosen.lower is None or chosen.upper is None:
+        return Strongest(best, eers[best], None, None, len(eers))
+    ends = min(alone.lower, chosen.lower), min(alone.upper, chosen.upper)
+    return Strongest(best, eers[best], *ends, len(eers))

@@ -235,8 +235,12 @@ def wait_until(condition: Callable[[], bool], explain: Callable[[], str] = str, 
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports in a row that nobody listens on, below those that the system hands out by itself."""
-    for first in range(17000 + os.getpid() % 10000, 31000, count):
+    """Ports in a row that nobody listens on, below those that the system hands out by itself.
+
+    Every process looks in blocks of its own first: two that start clusters at the same time would find the same free.
+    """
+    blocks = [(os.getpid() + number) % 800 for number in range(0, 800, 7)]
+    for first in (17000 + 16 * block + offset for block in blocks for offset in range(0, 16 - count + 1, count)):
         try:
             for port in range(first, first + count):
                 with socket.socket() as probe:

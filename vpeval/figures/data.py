@@ -170,7 +170,10 @@ def speaker_values(entries: Iterable[Entry], metric: str) -> list[tuple[Entry, S
 
 def read_pooled_scores(entry: Entry, data: Path) -> PooledScores | None:
     """The scores behind a verification record, with the labels of its trials; None where either is gone."""
-    scores, trials = entry.file("scores"), data / entry.record.set / "trials"
+    scores, name = entry.file("scores"), entry.record.set
+    # An anonymised set may lack some of the trials.
+    own = data / f"{name}_{entry.record.system}" / "trials"
+    trials = own if own.is_file() else data / name / "trials"
     if scores is None or not scores.is_file() or not trials.is_file():
         return None
     labelled = read_trials(trials)

@@ -25,6 +25,7 @@ from vpeval.results.load import Source, read
 from vpeval.results.metrics import describe, rank
 from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.results.records import Record
+from vpeval.results.remarks import MISSING
 from vpeval.results.shown import show_interval
 
 _OVERVIEW = ("min_cllr", "dsys_calibrated", "deid", "wer", "uar", "pitch_correlation", "g_vd")
@@ -252,6 +253,8 @@ def _placed(standings: Sequence[Standing], rules: Rules) -> list[Standing]:
 def _difference(
     system: str, versus: str, scored: Scored, other: Scored, data: Path, resamples: int, seed: int
 ) -> list[Record]:
+    if any(MISSING in one.record.notes for one in (scored, other)):
+        return []  # a partial set has other trials
     place = data / scored.record.set
     trials = read_trials(place / "trials")
     speakers = trial_speakers(trials, read_table(place / "utt2spk", "speaker"), place / "utt2spk")

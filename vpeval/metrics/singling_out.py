@@ -15,7 +15,8 @@ scores, q = ⌊r⌋, and the number g between it and the next have the probabili
 and a test score between the two is above their mean as often as below it where scores lie evenly between neighbours. So
 the attack succeeds by chance with probability Σ_g 2^-g·(P(1, g) + g·P(0, g)): 0.350 for K = 10 and large N (0.359 at
 N = 20), 0.278 for K = 2 (0.287 at N = 20), not the e⁻¹ = 0.368 that the paper quotes for a predicate of weight 1/N. For
-scores with normal or exponential tails, which are not quite even between neighbours, it is off by less than 0.006.
+scores with normal or exponential tails, which are not quite even between neighbours, it was off by up to 0.011 in
+simulations.
 
 Only the highest scores of a row decide. They are found by a matrix product and computed again in float64 pair by pair
 (see `vectors`), so that equal vectors tie exactly; a row whose order statistics could lie outside the kept scores is

@@ -3,8 +3,9 @@
 set -euo pipefail
 
 only=           # one of lint, types, unit, e2e
+nightly=false   # true: the longest end-to-end tests as well
 
-help_message="Usage: tests/run.sh [--only lint|types|unit|e2e]
+help_message="Usage: tests/run.sh [--only lint|types|unit|e2e] [--nightly true|false]
 
 Without options everything runs, in about ten minutes; the end-to-end part needs the models of conf/models.yaml and
 fetches them."
@@ -40,5 +41,6 @@ if part e2e; then
   utils/get_model.py "${models[@]}" >/dev/null
   tests/get_chromium.sh >/dev/null || echo "tests of pages in a browser will be skipped" >&2
   # One worker per file: the tests of a file share what they made.
-  python3 -m pytest -n 2 --dist loadfile -m e2e tests
+  [ "$nightly" = true ] && chosen=e2e || chosen="e2e and not nightly"
+  python3 -m pytest -n 2 --dist loadfile -m "$chosen" tests
 fi

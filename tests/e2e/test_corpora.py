@@ -63,6 +63,7 @@ def test_a_replica_goes_through_stages_0_to_3(clone, replica, recipe):
         assert set(emotional.table("spk2fold").values()) > {"1", "2"} or recipe == "ravdess"
 
 
+@pytest.mark.nightly
 def test_the_replica_of_vpc2020_goes_through_all_stages_and_says_that_its_protocol_is_rebuilt(clone, replica):
     output = clone.run("--recipe", "vpc2020", "--corpus", replica("vpc2020"), "--nj", "2", *TEMPLATE)
     run = clone.path / "exp/vpc2020/runs/template"
@@ -84,6 +85,7 @@ def test_the_replica_of_vpc2020_goes_through_all_stages_and_says_that_its_protoc
     }
 
 
+@pytest.mark.nightly
 def test_files_made_elsewhere_give_the_results_of_the_hook_that_made_them(make_clone, tmp_path):
     clone = make_clone("folder")
     clone.run("--nj", "2", "--stop-stage", "11")
@@ -130,6 +132,7 @@ def test_files_made_elsewhere_give_the_results_of_the_hook_that_made_them(make_c
     assert counts["oo"]["targets"] - counts["aa"]["targets"] == 2
 
 
+@pytest.mark.nightly
 def test_a_recogniser_that_does_not_fit_is_flagged_everywhere(make_clone):
     pytest.importorskip("vosk")
     clone = make_clone("misfit")

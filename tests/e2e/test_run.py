@@ -98,6 +98,7 @@ def test_killed_in_every_stage_and_with_other_jobs_the_results_are_the_same(fini
         assert (ours / name).read_bytes() == (theirs / name).read_bytes()
 
 
+@pytest.mark.nightly
 def test_under_slurm_the_results_are_the_same(finished, make_clone):
     if missing := missing_programs():
         pytest.skip(f"needs Slurm, and there is no {', '.join(missing)}; tests/install_slurm.sh installs it")
@@ -139,6 +140,7 @@ def counted(finished, tmp_path):
     return replace(finished, environment=environment), lambda: len(notes.read_text().splitlines())
 
 
+@pytest.mark.nightly
 def test_a_run_that_is_up_to_date_starts_python_a_few_times(counted):
     clone, starts = counted
     clone.run()
@@ -146,6 +148,7 @@ def test_a_run_that_is_up_to_date_starts_python_a_few_times(counted):
     assert starts() <= 12
 
 
+@pytest.mark.nightly
 def test_every_option_goes_through(finished):
     run = finished.path / "exp/tiny/runs/mcadams"
     finished.run("--calibrate", "true", "--stage", "6", "--stop-stage", "6")
@@ -165,6 +168,7 @@ def test_every_option_goes_through(finished):
     assert {record.params["normalizer"] for record in results(finished.path) if record.metric == "wer"} == {"vpc2020"}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("order", [("ecapa", "ecapa_plda"), ("ecapa_plda", "ecapa")])
 def test_whatever_the_order_of_attackers_like_stands_beside_like(finished, order):
     finished.run("--stage", "4", "--attackers", order[0])
@@ -178,6 +182,7 @@ def test_whatever_the_order_of_attackers_like_stands_beside_like(finished, order
     finished.run("--stage", "4")
 
 
+@pytest.mark.nightly
 def test_only_steps_that_depend_on_a_changed_module_are_done_again(finished):
     module = finished.path / "vpeval/metrics/linkability.py"
     before = module.read_text()

@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 
+from vpeval.core.errors import InputError
+
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
@@ -186,7 +188,13 @@ def _log_prior(covariance: Floats, centre: Floats, weight: float) -> float:
 
 def _solve(covariance: Floats, right: Floats) -> tuple[Floats, float]:
     """covariance⁻¹ · right and log |covariance|."""
-    factor = cho_factor(covariance, lower=True)
+    try:
+        factor = cho_factor(covariance, lower=True)
+    except np.linalg.LinAlgError:
+        raise InputError(
+            "the covariances of the back end cannot be estimated: there are too few training speakers, or their "
+            "vectors do not differ; take more speech, or a profile with a prior such as plda_few"
+        ) from None
     return cho_solve(factor, right), float(2 * np.log(np.diag(factor[0])).sum())
 
 

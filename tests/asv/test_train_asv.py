@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from vpeval.asv import backend
+from vpeval.asv.train import Training, train_backend
 from vpeval.embeddings.directory import read_embeddings, write_embeddings
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +47,7 @@ def profile(tmp_path):
 @pytest.mark.e2e
 def test_a_trained_encoder_extracts_embeddings_and_a_second_call_is_skipped(small, buzzers, profile, tmp_path):
     out = tmp_path / "asv/small"
-    command = (ROOT / "steps/train_asv.py", "scratch", small, profile, out, buzzers)
+    command = (ROOT / "steps/jobs/train_asv.py", "scratch", small, profile, out, buzzers)
     done = run(*command)
     assert done.returncode == 0, done.stderr
     assert {path.name for path in out.iterdir()} == {
@@ -63,7 +64,7 @@ def test_a_trained_encoder_extracts_embeddings_and_a_second_call_is_skipped(smal
     assert read_embeddings(tmp_path / "emb/data").vectors.shape == (24, 8)
 
     tuned = tmp_path / "asv/tuned"
-    done = run(ROOT / "steps/train_asv.py", "finetune", out / "encoder.yaml", profile, tuned, buzzers)
+    done = run(ROOT / "steps/jobs/train_asv.py", "finetune", out / "encoder.yaml", profile, tuned, buzzers)
     assert done.returncode == 0, done.stderr
     first, second = (json.loads((path / "epochs.jsonl").read_text().splitlines()[0]) for path in (out, tuned))
     assert second["train_loss"] < first["train_loss"]
@@ -74,7 +75,7 @@ def test_two_processes_train_one_network(small, buzzers, profile, tmp_path):
     out = tmp_path / "asv/small"
     launch = (
         *("bash", "-c", '. ./path.sh && exec torchrun --standalone --nproc_per_node=2 "$@"', "torchrun"),
-        *("steps/train_asv.py", "scratch", small, profile, out, buzzers),
+        *("steps/jobs/train_asv.py", "scratch", small, profile, out, buzzers),
     )
     done = run(*launch, OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stderr
@@ -84,14 +85,14 @@ def test_two_processes_train_one_network(small, buzzers, profile, tmp_path):
 
 @pytest.mark.e2e
 def test_fine_tuning_without_weights_is_refused(small, buzzers, profile, tmp_path):
-    done = run(ROOT / "steps/train_asv.py", "finetune", small, profile, tmp_path / "out", buzzers)
+    done = run(ROOT / "steps/jobs/train_asv.py", "finetune", small, profile, tmp_path / "out", buzzers)
     assert done.returncode == 1
-    assert "has no weights to start from; use --mode scratch" in done.stderr
+    assert "has no weights to start from; train from scratch" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.e2e
-def test_a_back_end_is_estimated_on_embeddings_and_scores_trials(tmp_path):
+def test_a_back_end_is_estimated_on_embeddings_and_scores_trials(tmp_path, caplog):
     rng = np.random.default_rng(0)
     centres = rng.standard_normal((5, 6))
     for name in ("train", "enroll", "trial"):
@@ -99,10 +100,9 @@ def test_a_back_end_is_estimated_on_embeddings_and_scores_trials(tmp_path):
         vectors = {utt: centres[spk] + 0.3 * rng.standard_normal(6) for utt, spk in utts.items()}
         write_embeddings(tmp_path / name, vectors, {utt: f"s{spk}" for utt, spk in utts.items()})
     conf = ROOT / "conf/asv"
-    train = (ROOT / "steps/train_asv.py", "backend", conf / "ecapa.yaml", conf / "train/plda_vpc2020.yaml")
-    done = run(*train, tmp_path / "asv/plda", tmp_path / "train")
-    assert done.returncode == 0, done.stderr
-    assert "LDA to 4 instead of 200 dimensions: there are 5 training speakers" in done.stderr
+    training = Training("backend", conf / "ecapa.yaml", conf / "train/plda_vpc2020.yaml", (), tmp_path / "asv/plda", 0)
+    train_backend(training, [tmp_path / "train"])
+    assert "LDA to 4 instead of 200 dimensions: there are 5 training speakers" in caplog.text
     assert backend.load(tmp_path / "asv/plda/backend.npz").projection.shape == (6, 4)
 
     trials = [f"s{spk} s{other}-trial-0" for spk in range(5) for other in range(5)]

@@ -72,7 +72,7 @@ def train_attacker(training: Training, embeddings: Path, machine: Machine) -> No
                 raise InputError("no such file; training needs it", directory / name)
     if training.mode == "backend":
         extract_embeddings(training.encoder, embeddings, training.data, machine.cmd, machine.nj)
-        _train_backend(training, [embeddings / directory.name for directory in training.data])
+        train_backend(training, [embeddings / directory.name for directory in training.data])
     elif is_current(training.out / STAMP, training.made_from(machine.world), [training.out]):
         log.info("%s is up to date, skipped", training.out)
     else:
@@ -92,7 +92,7 @@ def _train_network(training: Training, machine: Machine) -> None:
     log.info("%s: attacker is there (%s on %s)", training.out, training.mode, " ".join(map(str, training.data)))
 
 
-def _train_backend(training: Training, vectors: Sequence[Path]) -> None:
+def train_backend(training: Training, vectors: Sequence[Path]) -> None:
     """Estimate LDA and PLDA on embeddings."""
     inputs = [*encoder_files(training.encoder), training.profile, *vectors]
     made_from = fingerprint(inputs, {"seed": training.seed, "mode": training.mode}, ["vpeval.asv.calibrated", __name__])

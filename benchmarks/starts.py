@@ -43,7 +43,7 @@ def wrapper(folder: Path, notes: Path) -> Path:
     """A python3 that notes every start."""
     folder.mkdir()
     path = folder / "python3"
-    path.write_text(f'#!/bin/sh\necho "$*" >>{notes}\nexec {sys.executable} "$@"\n')
+    path.write_text(f'#!/bin/sh\necho start >>{notes}\nexec {sys.executable} "$@"\n')
     path.chmod(0o755)
     return path
 

@@ -134,7 +134,7 @@ def counted(finished, tmp_path):
     (tmp_path / "bin").mkdir()
     for name in ("python3", "python"):
         wrapper = tmp_path / "bin" / name
-        wrapper.write_text(f'#!/bin/sh\necho "$*" >>{notes}\nexec {sys.executable} "$@"\n')
+        wrapper.write_text(f'#!/bin/sh\necho start >>{notes}\nexec {sys.executable} "$@"\n')
         wrapper.chmod(0o755)
     environment = {"VPEVAL_PYTHON": str(tmp_path / "bin/python3")}
     return replace(finished, environment=environment), lambda: len(notes.read_text().splitlines())

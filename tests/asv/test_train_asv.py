@@ -7,28 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from profiles import PROFILE
 
 from vpeval.asv import backend
 from vpeval.asv.train import Training, train_backend
 from vpeval.embeddings.directory import read_embeddings, write_embeddings
 
 ROOT = Path(__file__).parents[2]
-PROFILE = """\
-epochs: {epochs}
-batch: 8
-crop_seconds: 0.3
-margin: 0.2
-scale: 30.0
-optimizer: adam
-rate: 0.01
-lowest_rate: 1.0e-4
-weight_decay: 0.0
-cycle_epochs: 2
-validation_share: 0.2
-augment: false
-freeze: []
-workers: 0
-"""
 
 
 def run(*command, **environment):
@@ -40,7 +25,7 @@ def run(*command, **environment):
 @pytest.fixture
 def profile(tmp_path):
     path = tmp_path / "profile.yaml"
-    path.write_text(PROFILE.format(epochs=2))
+    path.write_text(PROFILE.format(augment="false", epochs=2))
     return path
 
 

@@ -8,28 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.asv.profiles import PROFILE
 from tests.cluster.conftest import ROOT, Launcher
 from tests.cluster.speakers import slow_down, write_speakers
 
 pytestmark = pytest.mark.e2e
 
 ENCODER = "encoder: ecapa\nmodel: none\nmels: 20\nchannels: [16, 16, 16, 16, 48]\ndimension: 8\n"
-PROFILE = """\
-epochs: 3
-batch: 8
-crop_seconds: 0.3
-margin: 0.2
-scale: 30.0
-optimizer: adam
-rate: 0.01
-lowest_rate: 1.0e-4
-weight_decay: 0.0
-cycle_epochs: 2
-validation_share: 0.2
-augment: true
-freeze: []
-workers: 0
-"""
 
 
 def curve(out: Path) -> list[dict[str, float]]:
@@ -41,7 +26,7 @@ def test_a_training_that_loses_a_node_goes_on_from_its_checkpoint_with_the_same_
     room = launcher.room
     data = write_speakers(room, 4, 6)
     (room / "encoder.yaml").write_text(ENCODER)
-    (room / "profile.yaml").write_text(PROFILE)
+    (room / "profile.yaml").write_text(PROFILE.format(epochs=3, augment="true"))
     # After the first epoch, training waits for the node to be killed.
     slow_down(data, f"[ -e {room}/.slurm.work/epochs.jsonl ] && [ ! -e {room}/go ]")
     train = [f"{ROOT}/steps/jobs/train_asv.py", "scratch", f"{room}/encoder.yaml", f"{room}/profile.yaml"]

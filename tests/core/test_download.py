@@ -1,13 +1,12 @@
 """Downloads against a local server: cut off, damaged, too large, and taken up again."""
 
 import hashlib
-import http.server
-import threading
 from collections import namedtuple
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from file_server import FileServer, serving
 
 from vpeval.core import download as module
 from vpeval.core.download import download, require_space
@@ -18,48 +17,12 @@ SHA256 = "sha256:" + hashlib.sha256(CONTENT).hexdigest()
 MD5 = "md5:" + hashlib.md5(CONTENT).hexdigest()
 
 
-class Server:
-    """A server of one file that may end every answer early; it notes where each answer began."""
-
-    def __init__(self) -> None:
-        self.content, self.cuts, self.starts = CONTENT, list[int](), list[int]()
-        handler = type("Handler", (_Handler,), {"server_state": self})
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self.url = f"http://127.0.0.1:{self.http.server_port}/x.tar.gz"
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    server_state: Server
-
-    def do_GET(self) -> None:
-        state = self.server_state
-        start = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").removesuffix("-"))
-        state.starts.append(start)
-        if not self.path.endswith("x.tar.gz"):
-            return self.send_error(404)
-        self.send_response(206 if start else 200)
-        self.send_header("Content-Length", str(len(state.content) - start))
-        self.end_headers()
-        cut = state.cuts.pop(0) if state.cuts else None
-        self.wfile.write(state.content[start:][:cut])
-        self.close_connection = True
-        return None
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    with_file = Server()
-    thread = threading.Thread(target=with_file.http.serve_forever, args=(0.01,))
-    thread.start()
-    yield with_file
-    with_file.http.shutdown()
-    with_file.http.server_close()
-    thread.join()
+    with serving("x.tar.gz", CONTENT) as running:
+        yield running
 
 
 def names(folder: Path) -> list[str]:
@@ -67,41 +30,41 @@ def names(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("checksum", [SHA256, MD5])
-def test_a_file_is_fetched_and_verified(server: Server, tmp_path: Path, checksum: str) -> None:
-    assert download([server.url], tmp_path / "x.tar.gz", checksum).read_bytes() == CONTENT
+def test_a_file_is_fetched_and_verified(server: FileServer, tmp_path: Path, checksum: str) -> None:
+    assert download([f"{server.url}/x.tar.gz"], tmp_path / "x.tar.gz", checksum).read_bytes() == CONTENT
     assert names(tmp_path) == ["x.tar.gz"]
 
 
 def test_a_connection_that_breaks_is_taken_up_where_it_ended_as_long_as_something_comes(
-    server: Server, tmp_path: Path
+    server: FileServer, tmp_path: Path
 ) -> None:
     server.cuts = [3000, 50_000]
-    assert download([server.url], tmp_path / "x.tar.gz", SHA256).read_bytes() == CONTENT
+    assert download([f"{server.url}/x.tar.gz"], tmp_path / "x.tar.gz", SHA256).read_bytes() == CONTENT
     assert server.starts == [0, 3000, 53_000]
 
 
 def test_a_call_that_gave_up_leaves_nothing_under_the_final_name_and_the_next_call_goes_on(
-    server: Server, tmp_path: Path
+    server: FileServer, tmp_path: Path
 ) -> None:
     server.cuts = [3000, 0]
     with pytest.raises(InputError, match=r"connection ended after 3000 of 102400 bytes[^\n]*\nCheck the network"):
-        download([server.url], tmp_path / "x.tar.gz", SHA256)
+        download([f"{server.url}/x.tar.gz"], tmp_path / "x.tar.gz", SHA256)
     assert names(tmp_path) == [".x.tar.gz.part"]
-    download([server.url], tmp_path / "x.tar.gz", SHA256)
+    download([f"{server.url}/x.tar.gz"], tmp_path / "x.tar.gz", SHA256)
     assert server.starts == [0, 3000, 3000]
     assert names(tmp_path) == ["x.tar.gz"]
 
 
-def test_a_wrong_checksum_is_refused_and_what_came_is_thrown_away(server: Server, tmp_path: Path) -> None:
+def test_a_wrong_checksum_is_refused_and_what_came_is_thrown_away(server: FileServer, tmp_path: Path) -> None:
     server.content = b"an error page"
     with pytest.raises(InputError, match=r"not the published file, as SHA-256 is .*; thrown away"):
-        download([server.url], tmp_path / "x.tar.gz", SHA256)
+        download([f"{server.url}/x.tar.gz"], tmp_path / "x.tar.gz", SHA256)
     assert names(tmp_path) == []
 
 
-def test_mirrors_are_tried_in_turn(server: Server, tmp_path: Path) -> None:
-    gone = server.url.replace("x.tar.gz", "gone")
-    assert download([gone, server.url], tmp_path / "x.tar.gz", SHA256).is_file()
+def test_mirrors_are_tried_in_turn(server: FileServer, tmp_path: Path) -> None:
+    gone, here = f"{server.url}/gone", f"{server.url}/x.tar.gz"
+    assert download([gone, here], tmp_path / "x.tar.gz", SHA256).is_file()
     with pytest.raises(InputError) as caught:
         download([gone], tmp_path / "y.tar.gz", SHA256)
     assert "HTTP Error 404" in str(caught.value) and f"{tmp_path / 'y.tar.gz'} (sha256:" in str(caught.value)

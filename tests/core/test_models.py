@@ -1,16 +1,15 @@
 import hashlib
-import http.server
 import os
 import socket
 import subprocess
 import sys
-import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from file_server import FileServer, serving
 
 from vpeval.core import models
 from vpeval.core.errors import InputError
@@ -21,59 +20,10 @@ CONTENT = bytes(range(256)) * 40
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
-class Server:
-    """A web server of one file that can be told to misbehave, and notes what it was asked."""
-
-    def __init__(self) -> None:
-        self.content = CONTENT
-        self.ranges = True
-        self.cut_after: int | None = None
-        self.chunked = False
-        self.go = threading.Event()
-        self.go.set()
-        self.asked: list[str] = []
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.url = f"http://127.0.0.1:{self.http.server_port}/models"
-
-    def _handler(server) -> type[http.server.BaseHTTPRequestHandler]:  # noqa: N805  # self is the handler's
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                wanted = self.headers.get("Range", "")
-                server.asked.append(f"{self.path} {wanted}".strip())
-                server.go.wait(60)
-                if not self.path.endswith("/x.bin"):
-                    self.send_error(404)
-                    return
-                start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and server.ranges else 0
-                if start >= len(server.content) > 0 and wanted and server.ranges:
-                    self.send_error(416)
-                    return
-                body = server.content[start:]
-                self.send_response(206 if wanted and server.ranges else 200)
-                if server.chunked:
-                    self.send_header("Transfer-Encoding", "chunked")
-                    body = f"{len(body):x}\r\n".encode() + body
-                else:
-                    self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body[: server.cut_after])
-                self.close_connection = True
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        return Handler
-
-
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with_file = Server()
-    thread = threading.Thread(target=with_file.http.serve_forever, args=(0.01,))
-    thread.start()
-    yield with_file
-    with_file.http.shutdown()
-    with_file.http.server_close()
-    thread.join()
+def server() -> Iterator[FileServer]:
+    with serving("x.bin", CONTENT) as running:
+        yield running
 
 
 @pytest.fixture(autouse=True)
@@ -98,11 +48,11 @@ def listing(store: Path) -> list[str]:
     return sorted(path.name for path in (store / "toy").iterdir())
 
 
-def test_a_model_is_downloaded_once_and_then_found(server: Server, store: Path) -> None:
+def test_a_model_is_downloaded_once_and_then_found(server: FileServer, store: Path) -> None:
     wanted = model({"url": server.url})
     assert fetch(wanted) == locate(wanted) == fetch(wanted) == store / "toy"
     assert (store / "toy/x.bin").read_bytes() == CONTENT
-    assert server.asked == ["/models/x.bin"]
+    assert server.asked == ["/files/x.bin"]
     assert listing(store) == [".lock", "x.bin"]
 
 
@@ -112,7 +62,7 @@ def test_the_store_is_in_the_clone_unless_told_otherwise(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_download_that_broke_off_goes_on_where_it_stopped(server: Server, store: Path, chunked: bool) -> None:
+def test_a_download_that_broke_off_goes_on_where_it_stopped(server: FileServer, store: Path, chunked: bool) -> None:
     server.cut_after, server.chunked = 5000, chunked
     message = complaint(model({"url": server.url}))
     assert "connection ended after 5000 of 10240 bytes; start again to go on" in message or chunked
@@ -121,10 +71,10 @@ def test_a_download_that_broke_off_goes_on_where_it_stopped(server: Server, stor
     server.cut_after, server.chunked = None, False
     fetch(model({"url": server.url}))
     assert (store / "toy/x.bin").read_bytes() == CONTENT
-    assert server.asked == ["/models/x.bin", f"/models/x.bin bytes={have}-" if have else "/models/x.bin"]
+    assert server.asked == ["/files/x.bin", f"/files/x.bin bytes={have}-" if have else "/files/x.bin"]
 
 
-def test_a_server_that_cannot_resume_sends_the_whole_file_again(server: Server, store: Path) -> None:
+def test_a_server_that_cannot_resume_sends_the_whole_file_again(server: FileServer, store: Path) -> None:
     server.cut_after, server.ranges = 5000, False
     complaint(model({"url": server.url}))
     server.cut_after = None
@@ -132,15 +82,15 @@ def test_a_server_that_cannot_resume_sends_the_whole_file_again(server: Server, 
     assert (store / "toy/x.bin").read_bytes() == CONTENT
 
 
-def test_a_download_that_was_killed_at_its_very_end_is_taken_as_it_is(server: Server, store: Path) -> None:
+def test_a_download_that_was_killed_at_its_very_end_is_taken_as_it_is(server: FileServer, store: Path) -> None:
     (store / "toy/.download").mkdir(parents=True)
     (store / "toy/.download/x.bin").write_bytes(CONTENT)
     fetch(model({"url": server.url}))
-    assert server.asked == ["/models/x.bin bytes=10240-"]
+    assert server.asked == ["/files/x.bin bytes=10240-"]
     assert (store / "toy/x.bin").read_bytes() == CONTENT
 
 
-def test_a_file_with_a_wrong_hash_is_never_stored(server: Server, store: Path) -> None:
+def test_a_file_with_a_wrong_hash_is_never_stored(server: FileServer, store: Path) -> None:
     server.content = b"something else"
     found = hashlib.sha256(b"something else").hexdigest()
     message = complaint(model({"url": server.url}))
@@ -151,7 +101,7 @@ def test_a_file_with_a_wrong_hash_is_never_stored(server: Server, store: Path) -
 
 
 def test_what_does_not_fit_what_was_there_is_thrown_away_and_the_next_call_starts_afresh(
-    server: Server, store: Path
+    server: FileServer, store: Path
 ) -> None:
     (store / "toy/.download").mkdir(parents=True)
     (store / "toy/.download/x.bin").write_bytes(b"of another version")
@@ -160,7 +110,7 @@ def test_what_does_not_fit_what_was_there_is_thrown_away_and_the_next_call_start
     assert (store / "toy/x.bin").read_bytes() == CONTENT
 
 
-def test_sources_are_tried_in_turn(server: Server, tmp_path: Path, store: Path) -> None:
+def test_sources_are_tried_in_turn(server: FileServer, tmp_path: Path, store: Path) -> None:
     (tmp_path / "share").mkdir()
     (tmp_path / "share/x.bin").write_bytes(CONTENT)
     fetch(model({"url": server.url + "/nowhere/../"}, {"url": (tmp_path / "share").as_uri()}))
@@ -268,7 +218,7 @@ def test_a_damaged_member_is_noticed_and_its_wheel_thrown_away(index: Path, work
     assert listing(store) == [".lock"]
 
 
-def test_two_processes_fetch_a_model_only_once(server: Server, store: Path, tmp_path: Path) -> None:
+def test_two_processes_fetch_a_model_only_once(server: FileServer, store: Path, tmp_path: Path) -> None:
     (tmp_path / "models.yaml").write_text(
         yaml.safe_dump(
             {"toy": {"title": "", "licence": "", "files": {"x.bin": SHA256}, "sources": [{"url": server.url}]}}
@@ -291,7 +241,7 @@ def test_two_processes_fetch_a_model_only_once(server: Server, store: Path, tmp_
     for process in processes:
         assert process.communicate(timeout=60)[0] == f"{store / 'toy'}\n"
         assert process.returncode == 0
-    assert server.asked == ["/models/x.bin"]
+    assert server.asked == ["/files/x.bin"]
 
 
 def test_every_model_of_the_toolkit_has_a_licence_hashes_and_sources() -> None:

@@ -20,7 +20,8 @@ from vpeval.listening.responses import Floats, Ratings
 from vpeval.metrics.bootstrap import Interval, percentile_interval
 from vpeval.metrics.cllr import cllr, min_cllr
 from vpeval.metrics.eer import eer_rocch, eer_threshold
-from vpeval.metrics.mann_whitney import MannWhitney, holm, mann_whitney
+from vpeval.metrics.holm import holm
+from vpeval.metrics.mann_whitney import MannWhitney, mann_whitney
 from vpeval.metrics.scores import PooledScores, pool
 from vpeval.results.records import Record
 

@@ -1,10 +1,9 @@
-"""The two-sided Mann-Whitney U test, and Holm's correction for many of them.
+"""The two-sided Mann-Whitney U test.
 
 U counts the pairs (x, y) with x > y, ties as half. For large samples or with ties, U is compared with a normal
 distribution of mean nm/2 and the variance that ties leave, with continuity correction (Mann & Whitney, On a test of
 whether one of two random variables is stochastically larger than the other, 1947); small samples without ties are
-counted exactly. Holm (A simple sequentially rejective multiple test procedure, 1979) keeps the chance of any false
-alarm among all tests at the level, whatever their dependence.
+counted exactly.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 _SMALL = 8
 
@@ -50,16 +49,3 @@ def mann_whitney(x: ArrayLike, y: ArrayLike) -> MannWhitney:
         return MannWhitney(u, 1.0)
     z = max(0.0, abs(u - n * m / 2) - 0.5) / math.sqrt(variance)
     return MannWhitney(u, math.erfc(z / math.sqrt(2)))
-
-
-def holm(p_values: ArrayLike) -> NDArray[np.float64]:
-    """Holm's corrected p values, in the order given.
-
-    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03]).tolist()]
-    [0.03, 0.06, 0.06]
-    """
-    p = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(p, kind="stable")
-    corrected = np.empty(len(p))
-    corrected[order] = np.maximum.accumulate(np.minimum(1.0, (len(p) - np.arange(len(p))) * p[order]))
-    return corrected

@@ -16,6 +16,7 @@ from pathlib import Path
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_table
 from vpeval.data.trials import read_scores, read_trials, trial_speakers
+from vpeval.metrics.holm import holm
 from vpeval.metrics.verification import ScoredTrials, paired_difference
 from vpeval.results.attacks import LAZY, SEMI, attack_model
 from vpeval.results.averages import averages
@@ -273,10 +274,7 @@ def _holm(records: Sequence[Record]) -> list[Record]:
     corrected: dict[int, float] = {}
     for metric in dict.fromkeys(record.metric for record in records):
         own = [i for i, r in enumerate(records) if r.metric == metric and "p_value" in r.notes]
-        last = 0.0
-        for done, i in enumerate(sorted(own, key=lambda i: records[i].notes["p_value"])):
-            last = max(last, min(1.0, (len(own) - done) * records[i].notes["p_value"]))
-            corrected[i] = last
+        corrected |= zip(own, holm([records[i].notes["p_value"] for i in own]).tolist(), strict=True)
     return [r.with_notes({"p_holm": corrected[i]}) if i in corrected else r for i, r in enumerate(records)]
 
 

@@ -1,0 +1,18 @@
+"""The smallest training profile of an encoder."""
+
+PROFILE = """\
+epochs: {epochs}
+batch: 8
+crop_seconds: 0.3
+margin: 0.2
+scale: 30.0
+optimizer: adam
+rate: 0.01
+lowest_rate: 1.0e-4
+weight_decay: 0.0
+cycle_epochs: 2
+validation_share: 0.2
+augment: {augment}
+freeze: []
+workers: 0
+"""

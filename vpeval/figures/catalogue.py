@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -215,16 +216,19 @@ CATALOGUE = (
 def write_figures(results: Results, out: Path, edition: str, formats: Sequence[str] = style.FORMATS) -> int:
     """Draw what there are data for into directory `out`, and remove what is left there of other data."""
     logging.getLogger("fontTools").setLevel(logging.WARNING)  # it reports on every glyph that it puts into a PDF
-    count = 0
+    count, lacking = 0, defaultdict[str, list[str]](list)
     for plot in CATALOGUE:
         figure = plot.draw(results, edition)
         if figure is None:
-            logging.info("figure %s is left out; it needs %s", plot.name, plot.needs)
+            lacking[plot.needs].append(plot.name)
             for kind in style.FORMATS:
                 (out / f"{plot.name}.{kind}").unlink(missing_ok=True)
             continue
         style.save(figure, out, plot.name, formats)
         count += 1
+    if lacking:
+        needs = "; ".join(f"{', '.join(names)} need {what}" for what, names in lacking.items())
+        logging.info("figures left out: %s", needs)
     if not count:
         raise InputError("the records hold nothing to plot", results.tables[0])
     return count

@@ -29,7 +29,7 @@ def main() -> int:
     args = parser.parse_args()
     gated = obtain(choose_archives([*args.names, *args.optional], args.list), args.to, args.keep_archives)
     for archive in gated:
-        print(f"\n{archive.title} has to be asked for; put it into {args.to}:\n{archive.how}", file=sys.stderr)
+        print(f"\n{archive.title} cannot be fetched from here; put it into {args.to}:\n{archive.how}", file=sys.stderr)
     return 1 if any(archive.name not in args.optional for archive in gated) else 0
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from vpeval.core.errors import InputError
-from vpeval.embeddings.ark import read_vectors, write_vectors
+from vpeval.embeddings.ark import read_scp, read_vectors, write_rows, write_vectors
 
 VECTORS = {utt: np.array([n + 1, -2.5, 1e-7], np.float32) for n, utt in enumerate(("b-1", "a-1", "A-1", "é-1"))}
 
@@ -52,6 +52,53 @@ def test_kaldi_native_io_reads_what_was_written(scp: Path) -> None:
         for utt, vector in VECTORS.items():
             np.testing.assert_array_equal(found[utt], vector)
             np.testing.assert_array_equal(reader[utt], vector)
+
+
+def test_the_bytes_are_those_that_kaldiio_writes(tmp_path: Path) -> None:
+    vectors = {utt: VECTORS[utt] for utt in sorted(VECTORS)} | {"é-2": np.array([1.0, 2.0, 3.0])}
+    write_vectors(tmp_path, vectors)
+    with open(tmp_path / "theirs.ark", "wb") as file:
+        kaldiio.save_ark(file, vectors)
+    assert (tmp_path / "embedding.ark").read_bytes() == (tmp_path / "theirs.ark").read_bytes()
+
+
+def test_thousands_of_vectors_of_keys_of_any_length_are_read_in_any_order(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    keys = [f"{'x' * (n % 7)}{n}" for n in rng.permutation(9000).tolist()]
+    matrix = rng.standard_normal((len(keys), 6), np.float32)
+    write_rows(tmp_path, keys, matrix)
+    index = read_scp(tmp_path / "embedding.scp")
+    assert index.keys == keys
+    np.testing.assert_array_equal(index.vectors(), matrix)
+    order = rng.permutation(len(keys))
+    np.testing.assert_array_equal(index.vectors(order), matrix[order])
+    with kaldi_native_io.RandomAccessFloatVectorReader(f"scp:{tmp_path}/embedding.scp") as reader:
+        np.testing.assert_array_equal(reader[keys[4321]], matrix[4321])
+
+
+def test_an_scp_may_name_several_arks_of_several_kinds(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    matrix = rng.standard_normal((40, 3)).astype(np.float32)
+    write_rows(tmp_path, [f"a{n:02d}" for n in range(10)], matrix[:10], name="1")
+    write_rows(tmp_path, [f"b{n:02d}" for n in range(10)], matrix[10:20].astype(np.float64), name="2")
+    binary = {f"c{n:02d}": row for n, row in enumerate(matrix[20:30])}
+    kaldiio.save_ark(str(tmp_path / "3.ark"), binary, scp=str(tmp_path / "3.scp"))
+    text = {f"d{n:02d}": row for n, row in enumerate(np.round(matrix[30:], 3))}
+    kaldiio.save_ark(str(tmp_path / "4.ark"), text, scp=str(tmp_path / "4.scp"), text=True)
+    lines = "".join((tmp_path / f"{n}.scp").read_text() for n in (1, 2, 3, 4)).splitlines()
+    mixed = [lines[i] for i in rng.permutation(40)]
+    (tmp_path / "all.scp").write_text("".join(f"{line}\n" for line in mixed))
+    found = read_vectors(tmp_path / "all.scp")
+    rows = {"a": 0, "b": 10, "c": 20, "d": 30}
+    for key, vector in found.items():
+        np.testing.assert_allclose(vector, matrix[rows[key[0]] + int(key[1:])], atol=6e-4 if key[0] == "d" else 0)
+
+
+def test_the_line_of_the_damage_is_named_whatever_order_is_asked_for(scp: Path) -> None:
+    ark = scp.with_suffix(".ark")
+    ark.write_bytes(ark.read_bytes().replace(b"b-1 \0BFV", b"b-1 \0BXX"))
+    with pytest.raises(InputError, match=r"embedding\.scp:3: cannot read"):
+        read_scp(scp).vectors(np.array([2, 0, 3, 1]))
 
 
 def test_what_other_programs_wrote_is_read(tmp_path: Path) -> None:

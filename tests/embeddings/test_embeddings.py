@@ -77,6 +77,17 @@ def test_pooling_keeps_every_utterance_and_refuses_the_same_one_twice(directory,
         pool([found, found])
 
 
+def test_some_rows_keep_their_vectors_and_speakers_whatever_order_they_are_named_in(directory):
+    found = read_embeddings(directory)
+    some = found.select(np.array([6, 2, 4]))
+    assert some.utts == ("a-3", "b-2", "b-4") and some.speakers == ("a", "b")
+    assert np.array_equal(some.vectors, found.vectors[[2, 4, 6]]) and some.starts.tolist() == [0, 1, 3]
+    assert found.of(["b", "nobody"]).utts == ("b-1", "b-2", "b-3", "b-4", "b-5")
+    assert found.only(["b-5", "a-1", "c-1"]).utts == ("a-1", "b-5")
+    with pytest.raises(InputError, match="none of the utterances or speakers"):
+        found.only(["c-1"])
+
+
 def edit(path, old, new):
     path.write_text(path.read_text().replace(old, new))
 

@@ -18,7 +18,7 @@ from vpeval.asv.plda import Floats
 from vpeval.asv.scoring import cosines
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
-from vpeval.embeddings.directory import Embeddings, Indices, group
+from vpeval.embeddings.directory import Embeddings
 from vpeval.metrics.cllr import min_cllr
 from vpeval.metrics.eer import eer_rocch
 from vpeval.metrics.scores import PooledScores, pool
@@ -62,7 +62,7 @@ def make_folds(speakers: Embeddings, held_out: int, enroll_utts: int, repeats: i
         for held in np.array_split(order, n // held_out):
             outside = np.isin(speakers.owners, held)
             parts = (rows[~outside], rows[outside & (place < enroll_utts)], rows[outside & (place >= enroll_utts)])
-            folds.append(Fold(*(_subset(speakers, part) for part in parts)))
+            folds.append(Fold(*(speakers.select(part) for part in parts)))
     return folds
 
 
@@ -87,7 +87,3 @@ def _scores(fold: Fold, settings: Settings | None) -> Sequence[Floats]:
         matrix = backend.estimate(fold.train, settings).backend.scores(fold.enroll, fold.trial)
     same = np.arange(len(fold.enroll.speakers))[:, None] == fold.trial.owners
     return matrix[same], matrix[~same]
-
-
-def _subset(speakers: Embeddings, rows: Indices) -> Embeddings:
-    return group(speakers.directory, *speakers.rows(rows))

@@ -22,9 +22,26 @@ def read_lines(path: str | PathLike[str], blanks: bool = False) -> Iterator[tupl
         raise InputError("no such file", path) from None
     except (IsADirectoryError, NotADirectoryError):
         raise InputError("is not a file", path) from None
+    yield from _lines_of(raw, path, 1, blanks)
+
+
+def read_rows(path: str | PathLike[str], *names: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number, fields) of lines that have exactly the fields `names`.
+
+    ``for line, (spk, utt, label) in read_rows(trials, "speaker", "utterance", "target|nontarget"): …``
+    """
+    yield from _rows(read_lines(path), path, names)
+
+
+def rows_of(raw: bytes, path: str | PathLike[str], first: int, *names: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of some lines of file `path`, the first of which has the number `first`."""
+    yield from _rows(_lines_of(raw, path, first), path, names)
+
+
+def _lines_of(raw: bytes, path: str | PathLike[str], first: int, blanks: bool = False) -> Iterator[tuple[int, str]]:
     if not raw:
         return
-    for number, line in enumerate(raw.removesuffix(b"\n").split(b"\n"), start=1):
+    for number, line in enumerate(raw.removesuffix(b"\n").split(b"\n"), start=first):
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError:
@@ -38,12 +55,10 @@ def read_lines(path: str | PathLike[str], blanks: bool = False) -> Iterator[tupl
         yield number, text.rstrip("\r")
 
 
-def read_rows(path: str | PathLike[str], *names: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, fields) of lines that have exactly the fields `names`.
-
-    ``for line, (spk, utt, label) in read_rows(trials, "speaker", "utterance", "target|nontarget"): …``
-    """
-    for number, text in read_lines(path):
+def _rows(
+    lines: Iterator[tuple[int, str]], path: str | PathLike[str], names: tuple[str, ...]
+) -> Iterator[tuple[int, list[str]]]:
+    for number, text in lines:
         fields = text.split()
         if len(fields) != len(names):
             wanted = " ".join(f"<{name}>" for name in names)

@@ -1,18 +1,36 @@
-"""Embedding directories: ``embedding.ark``, ``embedding.scp`` and ``utt2spk``, in Kaldi's formats."""
+"""Kaldi archives of float vectors, ``<name>.ark`` with ``<name>.scp``, as arrays at the speed of the disk.
+
+A binary vector is ``\\0BFV \\4<dimension><numbers>`` (``BDV`` for float64) after its key and a blank. Thousands of
+records at a time are copied out of the mapped file, in the order in which they lie there, and stored in the order that
+was asked for. What does not look like that (text, another precision, damage) is left to kaldiio, one record at a time,
+and complaints name the line of the scp.
+"""
 
 from __future__ import annotations
 
+import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import kaldiio
 import numpy as np
+from numpy.typing import NDArray
 
+from vpeval.core.columns import read_columns
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
+from vpeval.core.files import atomic_path
 from vpeval.core.tables import read_lines
+
+StrPath = str | os.PathLike[str]
+Rows = NDArray[np.floating]
+Indices = NDArray[np.int64]
+
+_HEAD = 10
+_KINDS = {b"\0BFV \4": np.dtype("<f4"), b"\0BDV \4": np.dtype("<f8")}
+_ROWS = 4096
+_KEPT = 16 * _ROWS
 
 
 def write_vectors(
@@ -22,76 +40,186 @@ def write_vectors(
 
     The scp names the ark under `home` (default `directory`): where the directory will be once it is published.
     """
+    keys = sorted(vectors, key=str.encode)
+    write_rows(directory, keys, (np.asarray(vectors[key]) for key in keys), name, home)
+
+
+def write_rows(
+    directory: Path, keys: Sequence[str], rows: Iterable[np.ndarray], name: str = "embedding", home: Path | None = None
+) -> None:
+    """Write a row (of a matrix, say) for each of `keys`, in the order given; see `write_vectors`."""
     ark = directory / f"{name}.ark"
     named = (directory if home is None else home) / ark.name
-    lines = []
-    with open(ark, "wb") as file:
-        for key in sorted(vectors, key=str.encode):
-            offset = file.tell() + len(key.encode()) + 1
-            vector = np.asarray(vectors[key])
-            kaldiio.save_ark(file, {key: vector if vector.dtype == np.float64 else vector.astype(np.float32)})
-            lines.append(f"{key} {named}:{offset}\n")
-    write_text(directory / f"{name}.scp", "".join(lines))
+    with open(ark, "wb") as file, atomic_path(directory / f"{name}.scp") as scp, open(scp, "wb") as places:
+        offset = 0
+        records: list[bytes] = []
+        lines: list[str] = []
+        for key, row in zip(keys, rows, strict=True):
+            letter, numbers = (b"D", row) if row.dtype == np.float64 else (b"F", row.astype("<f4", copy=False))
+            start = key.encode() + b" "
+            record = start + b"\0B" + letter + b"V \4" + len(row).to_bytes(4, "little") + numbers.tobytes()
+            lines.append(f"{key} {named}:{offset + len(start)}\n")
+            records.append(record)
+            offset += len(record)
+            if len(records) == _ROWS:
+                file.writelines(records)
+                places.write("".join(lines).encode())
+                records, lines = [], []
+        file.writelines(records)
+        places.write("".join(lines).encode())
 
 
-def read_vectors(scp: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Read every vector named in an scp file into a dict in file order, in the precision it is stored in.
+def read_vectors(scp: StrPath) -> dict[str, np.ndarray]:
+    """Read every vector named in an scp file into a dict in file order; see `read_scp`."""
+    index = read_scp(scp)
+    return dict(zip(index.keys, index.vectors(), strict=True))
 
-    An ark that is not found from the current directory is looked for beside the scp. NaN, all-zero vectors,
-    duplicate keys and unequal dimensions are errors that name the line.
+
+@dataclass(frozen=True)
+class Scp:
+    """Where vectors are: key i, on line i + 1 of the file `path`, is in ``arks[ark[i]]`` from byte ``offset[i]`` on."""
+
+    path: StrPath
+    keys: list[str]
+    arks: tuple[str, ...]
+    ark: Indices
+    offset: Indices
+
+    def vectors(self, order: Indices | None = None) -> Rows:
+        """The vectors as rows of a matrix, by default in the order of the lines; float64 if any of them is.
+
+        NaN, all-zero vectors and unequal dimensions are errors that name the line.
+        """
+        lines = np.arange(len(self.keys)) if order is None else order
+        first = self._record(0)
+        if first.ndim != 1 or not first.size:
+            found = " x ".join(map(str, first.shape))
+            raise InputError(
+                f"'{self.keys[0]}' has dimension {found}, expected a vector; extract it again", self.path, 1
+            )
+        out: Rows = np.empty((len(lines), len(first)), first.dtype)
+        odd: list[Indices] = []
+        for number, ark in enumerate(self.arks):
+            rows = np.flatnonzero(self.ark[lines] == number) if len(self.arks) > 1 else np.arange(len(lines))
+            odd.append(rows[_copy(ark, self.offset[lines[rows]], rows, out)])
+        for row in sorted(np.concatenate(odd).tolist(), key=lines.__getitem__):
+            vector = self._record(int(lines[row]))
+            self._check_shape(int(lines[row]), vector, len(first))
+            if vector.dtype.itemsize > out.dtype.itemsize:
+                out = out.astype(vector.dtype)
+            out[row] = vector
+        self._check_numbers(lines, out)
+        return out
+
+    def _record(self, line: int) -> np.ndarray:
+        """One vector by kaldiio, which knows every format."""
+        ark, offset = self.arks[self.ark[line]], int(self.offset[line])
+        place = f"{ark}:{offset}"
+        # kaldiio meets a damaged ark with whatever its parser trips over, so no narrower class will do.
+        try:
+            loaded = kaldiio.load_mat(place)
+            with open(ark, "rb") as file:
+                file.seek(offset)
+                head = file.read(_HEAD)
+        except Exception as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            message = f"cannot read {place} ({reason}); extract the embeddings again"
+            raise InputError(message, self.path, line + 1) from None
+        if not isinstance(loaded, np.ndarray) or loaded.dtype.kind != "f":
+            raise InputError(f"{place} does not hold a vector of floats", self.path, line + 1)
+        # kaldiio takes what there is of the numbers.
+        if head[3:5] == b"V " and int.from_bytes(head[6:], "little") != len(loaded):
+            raise InputError(f"{ark} is cut off; extract the embeddings again", self.path, line + 1)
+        return loaded
+
+    def _check_shape(self, line: int, vector: np.ndarray, dimension: int) -> None:
+        if vector.shape == (dimension,):
+            return
+        found = " x ".join(map(str, vector.shape))
+        wanted = f"dimension {dimension} as in the lines above"
+        raise InputError(
+            f"'{self.keys[line]}' has dimension {found}, expected {wanted}; extract it again", self.path, line + 1
+        )
+
+    def _check_numbers(self, lines: Indices, vectors: Rows) -> None:
+        for start in range(0, len(vectors), _ROWS):
+            block = vectors[start : start + _ROWS]
+            # A sum of squares that is neither 0 nor infinite says in one pass that all is well.
+            with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+                squares = np.einsum("ij,ij->i", block, block)
+            for place in np.flatnonzero(~np.isfinite(squares) | (squares == 0)).tolist():
+                if np.isfinite(block[place]).all() and block[place].any():
+                    continue
+                kind = "all zero" if np.isfinite(block[place]).all() else "not finite"
+                line = int(lines[start + place])
+                raise InputError(f"the vector of '{self.keys[line]}' is {kind}; extract it again", self.path, line + 1)
+
+
+def read_scp(path: StrPath) -> Scp:
+    """Read the places of vectors; an ark that is not found from the current directory is looked for beside the scp.
+
+    A line that names no place in an ark, a key that appears twice and an ark that is nowhere are errors that name it.
     """
-    vectors: dict[str, np.ndarray] = {}
-    arks: dict[str, str] = {}
-    handles: dict[str, Any] = {}
-    shape: tuple[int, ...] | None = None
+    keys, places = _columns(path)
+    if not keys:
+        raise InputError("holds no vectors", path)
+    if len(set(keys)) < len(keys):
+        first: dict[str, int] = {}
+        line, key = next((i, key) for i, key in enumerate(keys, start=1) if first.setdefault(key, i) != i)
+        raise InputError(f"'{key}' appears twice; keep one line", path, line)
+    parts = [place.rpartition(":") for place in places]
+    names, numbers = [part[0] for part in parts], [part[2] for part in parts]
+    # All digits of all lines at once: a line that has none, or something else, is looked for only then.
+    if not (all(names) and all(numbers) and (digits := "".join(numbers)).isdecimal() and digits.isascii()):
+        bad = (not (name and n.isdecimal() and n.isascii()) for name, n in zip(names, numbers, strict=True))
+        raise InputError("expected <utterance> <ark file>:<offset>", path, list(bad).index(True) + 1)
+    place_of = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    ark = np.fromiter(map(place_of.__getitem__, names), np.int64, len(keys))
+    offset = np.fromiter(map(int, numbers), np.int64, len(keys))
+    arks = tuple(_find_ark(name, path, names.index(name) + 1) for name in place_of)
+    return Scp(path, keys, arks, ark, offset)
+
+
+def _columns(path: StrPath) -> tuple[list[str], list[str]]:
+    """Keys and places; where a path has blanks in it, a line at a time."""
     try:
-        for number, line in read_lines(scp):
-            key, *place = line.split(maxsplit=1)
-            ark, _, offset = place[0].rstrip().rpartition(":") if place else ("", "", "")
-            if not ark or not offset.isdecimal():
-                raise InputError("expected <utterance> <ark file>:<offset>", scp, number)
-            if key in vectors:
-                raise InputError(f"'{key}' appears twice; keep one line", scp, number)
-            if ark not in arks:
-                arks[ark] = _find_ark(ark, scp, number)
-            vector = _load(arks[ark], int(offset), handles, scp, number)
-            if vector.ndim != 1 or (shape is not None and vector.shape != shape):
-                wanted = "a vector" if shape is None else f"dimension {shape[0]} as in the lines above"
-                found = " x ".join(map(str, vector.shape))
-                raise InputError(f"'{key}' has dimension {found}, expected {wanted}; extract it again", scp, number)
-            if not np.isfinite(vector).all() or not vector.any():
-                kind = "all zero" if np.isfinite(vector).all() else "not finite"
-                raise InputError(f"the vector of '{key}' is {kind}; extract it again", scp, number)
-            shape = vector.shape
-            vectors[key] = vector
-    finally:
-        for handle in handles.values():
-            handle.close()
-    if not vectors:
-        raise InputError("holds no vectors", scp)
-    return vectors
+        keys, places = read_columns(path, "utterance", "ark file>:<offset")
+    except InputError:
+        rows = [(number, text.split(maxsplit=1)) for number, text in read_lines(path)]
+        if short := next((number for number, fields in rows if len(fields) < 2), None):
+            raise InputError("expected <utterance> <ark file>:<offset>", path, short) from None
+        keys, places = [fields[0] for _, fields in rows], [fields[1].rstrip() for _, fields in rows]
+    return keys, places
 
 
-def _find_ark(ark: str, scp: str | os.PathLike[str], number: int) -> str:
+def _find_ark(ark: str, scp: StrPath, line: int) -> str:
     for candidate in (Path(ark), Path(scp).parent / Path(ark).name):
         if candidate.is_file():
             return str(candidate)
-    raise InputError(f"{ark} is neither there nor beside the scp; extract the embeddings again", scp, number)
+    raise InputError(f"{ark} is neither there nor beside the scp; extract the embeddings again", scp, line)
 
 
-def _load(ark: str, offset: int, handles: dict[str, Any], scp: str | os.PathLike[str], number: int) -> np.ndarray:
-    place = f"{ark}:{offset}"
-    # kaldiio meets a damaged ark with whatever its parser trips over, so no narrower class will do.
-    try:
-        loaded = kaldiio.load_mat(place, fd_dict=handles)
-        handles[ark].seek(offset)
-        head = handles[ark].read(10)
-    except Exception as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"cannot read {place} ({reason}); extract the embeddings again", scp, number) from None
-    if not isinstance(loaded, np.ndarray) or loaded.dtype.kind != "f":
-        raise InputError(f"{place} does not hold a vector of floats", scp, number)
-    # A binary vector begins "\0BFV ", 4 (the size of an integer), dimension; kaldiio takes what there is of the rest.
-    if head[3:5] == b"V " and int.from_bytes(head[6:], "little") != len(loaded):
-        raise InputError(f"{ark} is cut off; extract the embeddings again", scp, number)
-    return loaded
+def _copy(ark: str, offsets: Indices, rows: Indices, out: Rows) -> Indices:
+    """Copy the vectors at `offsets` to `rows` of `out`; return the places of those that are none of that form."""
+    mark = next(mark for mark, kind in _KINDS.items() if kind == out.dtype)
+    head = np.frombuffer(mark + out.shape[1].to_bytes(4, "little"), np.uint8)
+    record = np.dtype([("head", np.uint8, len(head)), ("row", out.dtype, out.shape[1])])
+    last = Path(ark).stat().st_size - record.itemsize
+    odd = [np.flatnonzero(offsets > last)]
+    if last >= 0:
+        order = np.argsort(offsets, kind="stable")
+        order = order[: len(order) - len(odd[0])]
+        with open(ark, "rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        # One record may begin at every byte; picking some of these overlapping windows copies each in one piece.
+        windows = np.ndarray(last + 1, f"V{record.itemsize}", data, strides=(1,))
+        for start in range(0, len(order), _ROWS):
+            part = order[start : start + _ROWS]
+            found = windows[offsets[part]].view(record)
+            fits = (found["head"] == head).all(axis=1)
+            out[rows[part]] = found["row"]
+            odd.append(part[~fits])
+            # What was copied need not stay in memory as part of the file, too.
+            if start % _KEPT == 0:
+                data.madvise(mmap.MADV_DONTNEED)
+    return np.concatenate(odd)

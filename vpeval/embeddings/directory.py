@@ -15,11 +15,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.core.columns import read_columns
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.core.tables import read_rows, write_table
 from vpeval.data.directory import read_utt2spk, staged_directory
-from vpeval.embeddings.ark import read_vectors, write_vectors
+from vpeval.embeddings.ark import Scp, read_scp, write_vectors
 from vpeval.metrics.vectors import directions
 
 Vectors = NDArray[np.floating]
@@ -106,26 +107,36 @@ class Embeddings:
         vectors = {self.utts[row]: self.vectors[row] for row in rows}
         return vectors, {self.utts[row]: self.speakers[owners[row]] for row in rows}
 
+    def select(self, rows: Indices) -> Embeddings:
+        """The same directory with some of its rows, given in any order, and the speakers that are left."""
+        rows = np.sort(rows)
+        counts = np.bincount(self.owners[rows], minlength=len(self.speakers))
+        kept = np.flatnonzero(counts)
+        starts = np.concatenate(([0], np.cumsum(counts[kept])))
+        names = tuple(self.speakers[s] for s in kept.tolist())
+        utts = tuple(map(self.utts.__getitem__, rows.tolist()))
+        return Embeddings(self.directory, names, utts, self.vectors[rows], starts)
+
     def of(self, speakers: Iterable[str]) -> Embeddings:
         """The same directory with some of its speakers; those that it does not have are passed over."""
         wanted = set(speakers)
         if wanted >= set(self.speakers):
             return self
-        return self.only(
-            utt for utt, owner in zip(self.utts, self.owners, strict=True) if self.speakers[owner] in wanted
-        )
+        are_wanted = np.fromiter((spk in wanted for spk in self.speakers), bool, len(self.speakers))
+        return self._some(np.repeat(are_wanted, self.counts))
 
     def only(self, utts: Iterable[str]) -> Embeddings:
         """The same directory with some of its utterances."""
-        wanted = set(utts)
-        if not wanted & set(self.utts):
-            raise InputError("none of the utterances or speakers that are compared are here", self.directory)
-        vectors, speaker_of = self.rows(np.array([row for row, utt in enumerate(self.utts) if utt in wanted]))
-        return group(self.directory, vectors, speaker_of)
+        return self._some(np.fromiter(map(set(utts).__contains__, self.utts), bool, len(self.utts)))
 
     def shuffled(self, seed: int, label: str) -> Indices:
         """All rows, those of every speaker in a random order."""
         return np.lexsort((generator(seed, label).random(len(self.utts)), self.owners))
+
+    def _some(self, wanted: NDArray[np.bool_]) -> Embeddings:
+        if not wanted.any():
+            raise InputError("none of the utterances or speakers that are compared are here", self.directory)
+        return self.select(np.flatnonzero(wanted))
 
     def _check_not_zero(self, means: Vectors, who: Indices) -> None:
         if not (found := means.any(axis=1)).all():
@@ -151,27 +162,57 @@ def read_embeddings(directory: str | PathLike[str]) -> Embeddings:
     scp, utt2spk = folder / "embedding.scp", folder / "utt2spk"
     if not folder.is_dir():
         raise InputError("no such embedding directory; check the path, or run the stage that makes it", folder)
+    index = read_scp(scp)
+    utts, speakers = read_columns(utt2spk, "utterance", "speaker")
+    if utts != index.keys:
+        speakers = _speakers_of(index, utt2spk)
+    order = _Order.of(index.keys, speakers)
+    return order.embeddings(folder, index.keys, index.vectors(order.rows))
+
+
+def _speakers_of(index: Scp, utt2spk: Path) -> list[str]:
+    """The speaker of every vector, where the two files differ in order or in more than that."""
     speaker_of = read_utt2spk(utt2spk)
-    vectors = read_vectors(scp)
-    for line, utt in enumerate(vectors, start=1):
-        if utt not in speaker_of:
-            raise InputError(f"utterance '{utt}' is not in {utt2spk}; add it there or remove it here", scp, line)
-    if missing := next((utt for utt in speaker_of if utt not in vectors), None):
-        message = f"utterance '{missing}' has no vector in {scp}; extract the embeddings again"
+    if extra := set(index.keys) - speaker_of.keys():
+        line, utt = next((line, utt) for line, utt in enumerate(index.keys, start=1) if utt in extra)
+        raise InputError(f"utterance '{utt}' is not in {utt2spk}; add it there or remove it here", index.path, line)
+    if len(index.keys) < len(speaker_of):
+        missing = min(speaker_of.keys() - set(index.keys))
+        message = f"utterance '{missing}' has no vector in {index.path}; extract the embeddings again"
         raise InputError(message, utt2spk, _line_of(utt2spk, 0, missing))
-    return group(folder, vectors, speaker_of)
+    return list(map(speaker_of.__getitem__, index.keys))
 
 
 def group(directory: Path, vectors: Mapping[str, np.ndarray], speaker_of: Mapping[str, str]) -> Embeddings:
     """Group utterance vectors by speaker; `directory` is where complaints point to."""
-    utts = sorted(vectors, key=lambda utt: (speaker_of[utt].encode(), utt.encode()))
-    speakers = tuple(dict.fromkeys(speaker_of[utt] for utt in utts))
-    sizes = dict.fromkeys(speakers, 0)
-    for utt in utts:
-        sizes[speaker_of[utt]] += 1
-    stacked = np.stack([vectors[utt] for utt in utts])
-    starts = np.concatenate(([0], np.cumsum(list(sizes.values()))))
-    return Embeddings(directory, speakers, tuple(utts), stacked, starts)
+    utts = list(vectors)
+    order = _Order.of(utts, [speaker_of[utt] for utt in utts])
+    return order.embeddings(directory, utts, np.stack([vectors[utts[row]] for row in order.rows.tolist()]))
+
+
+@dataclass(frozen=True)
+class _Order:
+    """Which utterance comes where: those of the first speaker first, all in the order of ids."""
+
+    speakers: tuple[str, ...]
+    starts: Indices
+    rows: Indices
+
+    @classmethod
+    def of(cls, utts: Sequence[str], speakers: Sequence[str]) -> _Order:
+        """The order of utterances in any order; ``speakers[i]`` speaks ``utts[i]``."""
+        names = sorted(set(speakers))
+        place = {name: i for i, name in enumerate(names)}
+        owners = np.fromiter(map(place.__getitem__, speakers), np.int64, len(utts))
+        by_id = np.array(sorted(range(len(utts)), key=utts.__getitem__))
+        rows = by_id[np.argsort(owners[by_id], kind="stable")]
+        return cls(tuple(names), np.concatenate(([0], np.cumsum(np.bincount(owners)))), rows)
+
+    def embeddings(self, directory: Path, utts: Sequence[str], vectors: Vectors) -> Embeddings:
+        """Vectors in this order, of utterances as they came."""
+        return Embeddings(
+            directory, self.speakers, tuple(map(utts.__getitem__, self.rows.tolist())), vectors, self.starts
+        )
 
 
 def write_embeddings(directory: Path, vectors: Mapping[str, np.ndarray], speaker_of: Mapping[str, str]) -> None:
@@ -186,21 +227,26 @@ def write_embeddings(directory: Path, vectors: Mapping[str, np.ndarray], speaker
 
 def pool(parts: Sequence[Embeddings]) -> Embeddings:
     """All utterances of several directories as one; an utterance may appear only once."""
-    vectors: dict[str, np.ndarray] = {}
-    speaker_of: dict[str, str] = {}
+    if len(parts) == 1:
+        return parts[0]
+    seen: set[str] = set()
     for part in parts:
         if part.vectors.shape[1] != parts[0].vectors.shape[1]:
             raise InputError(
                 f"dimension differs from {parts[0].directory}; extract both with the same model", part.directory
             )
-        for utt, vector, owner in zip(part.utts, part.vectors, part.owners, strict=True):
-            if utt in vectors:
-                raise InputError(
-                    f"utterance '{utt}' is also in an earlier directory; pool disjoint sets", part.directory
-                )
-            vectors[utt] = vector
-            speaker_of[utt] = part.speakers[owner]
-    return group(parts[0].directory, vectors, speaker_of)
+        if shared := seen.intersection(part.utts):
+            utt = next(utt for utt in part.utts if utt in shared)
+            raise InputError(f"utterance '{utt}' is also in an earlier directory; pool disjoint sets", part.directory)
+        seen.update(part.utts)
+    utts = [utt for part in parts for utt in part.utts]
+    speakers = [part.speakers[owner] for part in parts for owner in part.owners.tolist()]
+    order = _Order.of(utts, speakers)
+    vectors = np.empty((len(utts), parts[0].vectors.shape[1]), np.result_type(*(part.vectors for part in parts)))
+    places = np.split(np.argsort(order.rows), np.cumsum([len(part.utts) for part in parts])[:-1])
+    for place, part in zip(places, parts, strict=True):
+        vectors[place] = part.vectors
+    return order.embeddings(parts[0].directory, utts, vectors)
 
 
 @dataclass(frozen=True)

@@ -146,8 +146,12 @@ def score_texts(
 
 def sum_by_speaker(counts: Counts, spks: Sequence[str]) -> dict[str, ErrorCounts]:
     """Total errors of every speaker, sorted by speaker; `spks` names the speaker of every row."""
-    names, index = np.unique(np.asarray(spks), return_inverse=True)
-    return {str(name): ErrorCounts.of(counts[index == i]) for i, name in enumerate(names)}
+    names = sorted(set(spks))
+    place = {name: i for i, name in enumerate(names)}
+    index = np.fromiter(map(place.__getitem__, spks), np.int64, len(spks))
+    sums = np.zeros((len(names), 5), np.int64)
+    np.add.at(sums, index, np.column_stack((counts, np.ones(len(counts), np.int64))))
+    return {name: ErrorCounts(*row) for name, row in zip(names, sums.tolist(), strict=True)}
 
 
 def speaker_interval(speakers: Mapping[str, ErrorCounts]) -> SpeakerInterval:

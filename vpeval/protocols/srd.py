@@ -15,7 +15,7 @@ import logging
 import numpy as np
 
 from vpeval.core.errors import InputError
-from vpeval.embeddings.directory import Embeddings, group, split
+from vpeval.embeddings.directory import Embeddings, split
 from vpeval.metrics.intervals import NO_INTERVAL
 from vpeval.metrics.ranks import count_rivals
 from vpeval.metrics.srd import Disclosure, Estimator, Ties, disclosure, floor, intervals, rank_histograms
@@ -73,8 +73,7 @@ def split_pool(pooled: Embeddings, n_inputs: int, seed: int) -> tuple[Embeddings
         )
         raise InputError(message, pooled.directory)
     logging.info("%d inputs of %d speakers; %d speakers left out", len(halves.inputs), kept, len(halves.left_out))
-    references, inputs = (group(pooled.directory, *pooled.rows(rows)) for rows in (halves.references, halves.inputs))
-    return references, inputs
+    return pooled.select(halves.references), pooled.select(halves.inputs)
 
 
 def _records(

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from vpeval.core import script
+from vpeval.core.publish import refuse_target
 from vpeval.embeddings.directory import pool, read_embeddings, write_embeddings
 from vpeval.protocols.srd import split_pool
 
@@ -23,14 +24,16 @@ def main() -> None:
     parser = script.Parser(__doc__)
     parser.add_argument("--n-inputs", type=script.positive, default=20, metavar="N", help="inputs per speaker (20)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("directories", metavar="embedding-dir", nargs="+")
+    parser.add_argument("directories", metavar="embedding-dir", type=Path, nargs="+")
     parser.add_argument("reference", metavar="reference-dir", type=Path)
     parser.add_argument("input", metavar="input-dir", type=Path)
     args = parser.parse_args()
 
+    for out in (args.reference, args.input):
+        refuse_target(out, args.directories)
     pooled = pool([read_embeddings(directory) for directory in args.directories])
     for out, half in zip((args.reference, args.input), split_pool(pooled, args.n_inputs, args.seed), strict=True):
-        write_embeddings(out, *half.rows(np.arange(len(half.utts))))
+        write_embeddings(out, *half.rows(np.arange(len(half.utts))), args.directories)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def main() -> None:
     args = parser.parse_args()
 
     data, dropped = combine([DataDir.load(src) for src in args.src], Path(args.dst))
-    data.write(args.dst)
+    data.write(args.dst, map(Path, args.src))
     for name in dropped:
         print(f"{args.dst}: without {name}, which some of the sources lack", file=sys.stderr)
     print(f"{args.dst}: {len(data.utts)} utterances of {len(data.speakers)} speakers")

@@ -7,6 +7,8 @@ Usage: utils/copy_data_dir.py [options] <src> <dst>
  e.g.: utils/copy_data_dir.py --utt-prefix sp0.9- --spk-prefix sp0.9- data/train data/train_sp0.9
 """
 
+from pathlib import Path
+
 from vpeval.core import script
 from vpeval.data.cut import rename
 from vpeval.data.directory import DataDir
@@ -22,7 +24,7 @@ def main() -> None:
     parser.add_argument("dst")
     args = parser.parse_args()
     data = rename(DataDir.load(args.src), args.utt_prefix, args.utt_suffix, args.spk_prefix, args.spk_suffix)
-    data.write(args.dst)
+    data.write(args.dst, [Path(args.src)])
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def main() -> None:
     if args.kind.startswith("libri") and not args.subset:
         parser.error(f"{args.kind} needs --subset, such as train-clean-100")
     data = read_corpus(args.kind, args.subset, Request(args.corpus, args.data.parent), args.data)
-    data.write(args.data)
+    data.write(args.data, [args.corpus])
     tables = ", ".join(sorted((*data.utt_tables, *data.spk_tables)))
     print(f"{args.data}: {len(data.utts)} utterances of {len(data.speakers)} speakers; {tables}")
 

@@ -5,6 +5,8 @@ Usage: utils/subset_data.py [--seed S] <one way to choose> <src> <dst>
  e.g.: utils/subset_data.py --per-spk 10 data/train-clean-360 data/train_small
 """
 
+from pathlib import Path
+
 from vpeval.core import script
 from vpeval.core.tables import read_rows
 from vpeval.data import cut
@@ -36,7 +38,7 @@ def main() -> None:
         data = cut.pick_first(data, args.first)
     else:
         data = cut.pick_per_speaker(data, args.per_spk, args.seed)
-    data.write(args.dst)
+    data.write(args.dst, [Path(args.src)])
     print(f"{args.dst}: {len(data.utts)} utterances of {len(data.speakers)} speakers")
 
 

@@ -11,9 +11,10 @@ call goes on with the next epoch.
 import shutil
 from pathlib import Path
 
-from vpeval.asr.train import made_from_what
+from vpeval.asr.train import made_from_what, places
 from vpeval.core import script
-from vpeval.core.files import replace_directory, write_text
+from vpeval.core.files import write_text
+from vpeval.core.publish import publish, refuse_target
 from vpeval.jobs.stamps import STAMP, is_current, write_stamp
 
 DECODE = """\
@@ -43,6 +44,8 @@ def main() -> None:
     if is_current(args.out / STAMP, made_from, [args.out]):
         print(f"{args.out} is up to date, skipped")
         return
+    inputs = places(args.conf, args.data)
+    refuse_target(args.out, inputs)
     # Importing torch takes seconds, and a skipped training should not.
     from vpeval.asr.training import Settings, read_utterances, train
     from vpeval.core import compute
@@ -56,7 +59,7 @@ def main() -> None:
     train(settings, utterances, args.seed, work / "checkpoints", work / "out")
     write_text(work / "out/decode.yaml", DECODE)
     write_stamp(work / "out" / STAMP, made_from, [work / "out"])
-    replace_directory(work / "out", args.out)
+    publish(work / "out", args.out, inputs)
     shutil.rmtree(work)
     print(f"{args.out}: trained on {len(utterances)} utterances")
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from vpeval.asv.train import Training
 from vpeval.core import script
 from vpeval.core.errors import InputError
-from vpeval.core.files import replace_directory, write_text
+from vpeval.core.files import write_text
+from vpeval.core.publish import publish, refuse_target
 from vpeval.jobs.stamps import STAMP, is_current, write_stamp
 
 
@@ -38,11 +39,12 @@ def main() -> None:
         if is_first_process():
             print(f"{args.out} is up to date, skipped")
         return
+    refuse_target(args.out, training.places)
     work = args.out.with_name(f".{args.out.name}.work")
     train_encoder(args, work, made_from.digest)
     if is_first_process():
         write_stamp(work / "out" / STAMP, made_from, [work / "out"])
-        replace_directory(work / "out", args.out)
+        publish(work / "out", args.out, training.places)
         shutil.rmtree(work)
 
 

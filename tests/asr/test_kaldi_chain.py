@@ -243,7 +243,7 @@ def test_a_directory_of_the_user_is_not_replaced(tmp_path):
     source = write_challenge(tmp_path / "asr_eval")
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis/chapter1").write_text("words")
-    with pytest.raises(InputError, match="exists and was not made by this program"):
+    with pytest.raises(InputError, match="was not made by this toolkit"):
         from_challenge(source, tmp_path / "thesis")
     assert (tmp_path / "thesis/chapter1").read_text() == "words"
 

@@ -66,10 +66,10 @@ def test_too_many_parts_are_refused_with_the_largest_number(toy: DataDir, per_ut
 
 
 def test_a_split_is_written_whole_and_replaces_the_old_one(toy: DataDir) -> None:
-    (toy.path / "split2" / "9").mkdir(parents=True)
+    cut.write_split(cut.split(toy.subset(["a-1", "b-1"]), 2))
     parts = cut.split(toy, 2)
     cut.write_split(parts)
-    assert sorted(path.name for path in (toy.path / "split2").iterdir()) == ["1", "2"]
+    assert sorted(path.name for path in (toy.path / "split2").glob("*")) == [".made", "1", "2"]
     assert [DataDir.load(part.path) for part in parts] == parts
     assert DataDir.load(toy.path) == toy
 

@@ -135,14 +135,14 @@ def test_writing_replaces_a_data_directory_and_its_splits(toy: DataDir) -> None:
     written = toy.subset(["a-1"]).write(toy.path)
     assert DataDir.load(toy.path) == written
     assert sorted(path.name for path in toy.path.iterdir()) == sorted(
-        ["utt2spk", "spk2utt", "wav.scp", "text", "utt2dur", "spk2gender", "enrolls", "trials"]
+        [".made", "utt2spk", "spk2utt", "wav.scp", "text", "utt2dur", "spk2gender", "enrolls", "trials"]
     )
     assert {path.name for path in toy.path.parent.iterdir()} == {"audio", "toy"}
 
 
 def test_writing_never_deletes_what_is_not_a_data_file(toy: DataDir, tmp_path: Path) -> None:
     (tmp_path / "home" / "wav").mkdir(parents=True)
-    with pytest.raises(InputError, match="also holds 'wav'"):
+    with pytest.raises(InputError, match="holds 'wav' and was not made by this toolkit"):
         toy.write(tmp_path / "home")
     assert (tmp_path / "home" / "wav").is_dir()
     (tmp_path / "file").write_text("x")

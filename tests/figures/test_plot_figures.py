@@ -8,19 +8,32 @@ SCRIPT = "plot_figures.py"
 
 def test_figures_are_written_and_those_without_data_left_out_with_a_notice(tmp_path, caplog):
     original, _ = make_runs(tmp_path)
+    write_table(original)
+    assert run_script(SCRIPT, "--formats", "svg", original, "figures", cwd=tmp_path)[0] == 0
+    drawn = {path.name for path in (tmp_path / "figures").glob("[!.]*")}
+    assert "srd.svg" in drawn and len(drawn) > 1
     for record in original.glob("*/records.jsonl"):
         if not record.parent.name.startswith(("srd", "ASR")):
             record.unlink()
     write_table(original)
-    stale = tmp_path / "figures/similarity.svg"
-    stale.parent.mkdir()
-    stale.write_text("of an older run")
     with caplog.at_level(logging.INFO):
         code, printed, _ = run_script(SCRIPT, "--formats", "svg", original, "figures", cwd=tmp_path)
     assert (code, printed) == (0, "figures: 1 figures (svg)\n")
     (notice,) = (text for text in caplog.messages if text.startswith("figures left out: "))
     assert "similarity need similarity records (stage 7)" in notice
-    assert [path.name for path in stale.parent.iterdir()] == ["srd.svg"]
+    assert [path.name for path in (tmp_path / "figures").glob("[!.]*")] == ["srd.svg"]
+
+
+def test_a_figure_of_somebody_else_is_neither_replaced_nor_removed(tmp_path):
+    original, _ = make_runs(tmp_path)
+    write_table(original)
+    own = tmp_path / "thesis/training.svg"
+    own.parent.mkdir()
+    own.write_text("mine")
+    code, _, complaint = run_script(SCRIPT, "--formats", "svg", original, "thesis", cwd=tmp_path)
+    assert (code, own.read_text()) == (1, "mine")
+    assert "thesis/training.svg: was not made by this toolkit" in complaint
+    assert [path.name for path in own.parent.iterdir()] == ["training.svg"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vpeval.core import files
+from vpeval.core import publish
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.data.directory import DataDir
@@ -250,12 +250,12 @@ def test_a_kill_between_the_two_renames_of_publishing_heals(room: Room, monkeypa
 
 
 def test_a_kill_just_after_publishing_leaves_nothing_behind(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    def killed(new: Path, target: Path) -> None:
-        files.replace_directory(new, target)
+    def killed(new: Path, target: Path, *places: object) -> None:
+        publish.publish(new, target)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(batch, "replace_directory", killed)
+        patch.setattr(batch, "publish", killed)
         room.run()
     assert room.run() == []
     assert room.listing() == [".a b.lock", "a b"]

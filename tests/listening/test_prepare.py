@@ -105,7 +105,8 @@ def test_answers_and_foreign_folders_are_never_overwritten(data, tmp_path):
     with pytest.raises(InputError, match="already has answers"):
         toy_test(data, tmp_path / "test")
     (tmp_path / "other").mkdir()
-    with pytest.raises(InputError, match="is no listening test"):
+    (tmp_path / "other/thesis.tex").write_text("three years")
+    with pytest.raises(InputError, match="was not made by this toolkit"):
         toy_test(data, tmp_path / "other")
 
 

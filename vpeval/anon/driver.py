@@ -127,7 +127,7 @@ def _target(anonymiser: Anonymiser, source: Path, out: Path) -> batch.Target:
     hook, seed, level = anonymiser.hook, anonymiser.seed, anonymiser.level
     options = {"options": anonymiser.options, "level": level, "seed": seed, "out": out}
     made_from = fingerprint([source, *hooks.files_of(hook)], options, [_WORKER, *hooks.code_of(hook)])
-    return batch.Target(partial(seeded, source, seed, level), out, made_from)
+    return batch.Target(partial(seeded, source, seed, level), out, made_from, source, tuple(hooks.files_of(hook)))
 
 
 def _refuse_strangers(data: DataDir, parts: Path, out: Path) -> None:

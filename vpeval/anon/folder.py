@@ -18,10 +18,11 @@ from vpeval.anon.check import Finding, check_output
 from vpeval.anon.publish import Missing, write_anonymised
 from vpeval.audio.io import RATE, probe, read_sound, write_wave
 from vpeval.core.errors import InputError
-from vpeval.core.files import locked, replace_directory
+from vpeval.core.files import locked
+from vpeval.core.publish import publish, refuse_overlap, refuse_target
 from vpeval.corpora.convert import to_16khz
 from vpeval.data.directory import DataDir
-from vpeval.data.layout import name_some
+from vpeval.data.layout import is_split, name_some, read_places
 from vpeval.jobs.stamps import STAMP, fingerprint, is_current, write_stamp
 
 log = logging.getLogger(__name__)
@@ -70,11 +71,15 @@ def import_set(delivery: Delivery, out: Path) -> list[Finding]:
     """Check, link or convert the files of a set and publish `out`; when it is up to date, do nothing and return []."""
     files = [delivery.files[utt] for utt in delivery.data.utts]
     made_from = fingerprint([delivery.data.path, *files], {"out": out, "trials_left_out": delivery.missing.trials})
+    source = delivery.data.path
+    inputs = [source, *read_places(source), *{file.parent: file for file in files}.values()]
+    refuse_overlap(out, inputs)
     out.parent.mkdir(parents=True, exist_ok=True)
     with locked(out.with_name(f".{out.name}.lock"), str(out)):
         if is_current(out / STAMP, made_from, [out]):
             log.info("%s is up to date, skipped", out)
             return []
+        refuse_target(out, inputs, is_split)
         work = out.with_name(f".{out.name}.work")
         shutil.rmtree(work, ignore_errors=True)
         new = work / "out"
@@ -90,7 +95,7 @@ def import_set(delivery: Delivery, out: Path) -> list[Finding]:
                 findings = list(pool.map(_take, todo, chunksize=_CHUNK))
         write_anonymised(delivery.data, out, new, findings, delivery.missing)
         write_stamp(new / STAMP, made_from, [new])
-        replace_directory(new, out)
+        publish(new, out, inputs, is_split)
         shutil.rmtree(work)
     return findings
 

@@ -16,6 +16,7 @@ from vpeval.asr.linear_emotion import load_linear, train_folds
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
+from vpeval.core.publish import refuse_target, staged_directory
 from vpeval.core.tables import write_table
 from vpeval.data.cut import combine
 from vpeval.data.directory import DataDir
@@ -49,6 +50,8 @@ def recognise_emotions(
 
 def train(conf: Path, features: Path, out: Path, sources: Sequence[Path]) -> str:
     """Train and write the classifiers of all folds."""
+    inputs = [conf, features, *sources]
+    refuse_target(out, inputs)
     settings = read_config(conf, **KEYS)
     if settings["classifier"] != "linear":
         raise InputError(f"'classifier' must be linear, not '{settings['classifier']}'", conf)
@@ -57,9 +60,10 @@ def train(conf: Path, features: Path, out: Path, sources: Sequence[Path]) -> str
     for path in sources:
         vectors |= read_vectors(features / path.name / "embedding.scp")
     models = train_folds(vectors, data.table("utt2emo"), data.utt2spk, data.table("spk2fold"), settings["penalty"])
-    for fold, classifier in models.items():
-        classifier.save(fold_directory(out, fold))
-    write_text(out / _FOLDS, "".join(f"{fold}\n" for fold in models))
+    with staged_directory(out, inputs) as new:
+        for fold, classifier in models.items():
+            classifier.save(fold_directory(new, fold))
+        write_text(new / _FOLDS, "".join(f"{fold}\n" for fold in models))
     return f"{len(models)} folds, {len(data.speakers)} speakers, {len(data.utts)} utterances"
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vpeval.core.errors import InputError
+from vpeval.core.publish import refuse_target
+from vpeval.data.layout import read_places
 from vpeval.jobs.command import FREE_MEMORY_SELDOM, run_command
 from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current
 
@@ -20,6 +22,11 @@ def made_from_what(conf: Path, data: Sequence[Path], seed: int) -> Fingerprint:
     return fingerprint([conf, *data], {"seed": seed}, [JOB])
 
 
+def places(conf: Path, data: Sequence[Path]) -> list[Path]:
+    """Everything that is read, which the output must not touch."""
+    return [conf, *data, *(place for directory in data for place in read_places(directory))]
+
+
 def train_recogniser(conf: Path, out: Path, data: Sequence[Path], cmd: str, seed: int, threads: int = 1) -> None:
     """Make `out`, with the recogniser and its decode.yaml, unless it is up to date."""
     if not conf.is_file():
@@ -31,6 +38,7 @@ def train_recogniser(conf: Path, out: Path, data: Sequence[Path], cmd: str, seed
     if is_current(out / STAMP, made_from_what(conf, data, seed), [out]):
         log.info("%s is up to date, skipped", out)
         return
+    refuse_target(out, places(conf, data))
     command = [str(_ROOT / JOB), "--seed", str(seed), "--num-threads", str(threads), *map(str, (conf, out, *data))]
     run_command(cmd, out.parent / "log" / f"train_{out.name}.log", command, threads, FREE_MEMORY_SELDOM)
     log.info("%s: recogniser is there", out)

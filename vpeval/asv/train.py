@@ -11,7 +11,9 @@ from pathlib import Path
 from vpeval.asv.attackers import MODES, encoder_files
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
-from vpeval.core.files import replace_directory, write_text
+from vpeval.core.files import write_text
+from vpeval.core.publish import publish, refuse_target
+from vpeval.data.layout import read_places
 from vpeval.embeddings.extract import extract_embeddings
 from vpeval.jobs.command import FREE_MEMORY_SELDOM, run_command
 from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, write_stamp
@@ -32,10 +34,20 @@ class Training:
     out: Path
     seed: int
 
+    @property
+    def inputs(self) -> list[Path]:
+        """The files and directories that a network is trained from."""
+        return [*encoder_files(self.encoder), self.profile, *self.data]
+
+    @property
+    def places(self) -> list[Path]:
+        """Everything that is read, which the output must not touch."""
+        return [*self.inputs, *(place for directory in self.data for place in read_places(directory))]
+
     def made_from(self, processes: int) -> Fingerprint:
         """The fingerprint of a network; that of a back end counts the embeddings instead of the data."""
         options = {"seed": self.seed, "mode": self.mode, "processes": processes}
-        return fingerprint([*encoder_files(self.encoder), self.profile, *self.data], options, [JOB])
+        return fingerprint(self.inputs, options, [JOB])
 
 
 @dataclass(frozen=True)
@@ -70,6 +82,7 @@ def train_attacker(training: Training, embeddings: Path, machine: Machine) -> No
         for name in ("wav.scp", "utt2spk"):
             if not (directory / name).is_file():
                 raise InputError("no such file; training needs it", directory / name)
+    refuse_target(training.out, training.places)
     if training.mode == "backend":
         extract_embeddings(training.encoder, embeddings, training.data, machine.cmd, machine.nj)
         train_backend(training, [embeddings / directory.name for directory in training.data])
@@ -99,6 +112,7 @@ def train_backend(training: Training, vectors: Sequence[Path]) -> None:
     if is_current(training.out / STAMP, made_from, [training.out]):
         log.info("%s is up to date, skipped", training.out)
         return
+    refuse_target(training.out, training.places)
     from vpeval.asv import backend
     from vpeval.asv.calibrated import estimate
     from vpeval.asv.plda import Prior
@@ -121,6 +135,6 @@ def train_backend(training: Training, vectors: Sequence[Path]) -> None:
     backend.save(work / "out/backend.npz", estimated.backend)
     write_text(work / "out/objective", "".join(f"{value:.6f}\n" for value in estimated.objective))
     write_stamp(work / "out" / STAMP, made_from, [work / "out"])
-    replace_directory(work / "out", training.out)
+    publish(work / "out", training.out, training.places)
     shutil.rmtree(work)
     log.info("%s: back end of %d utterances, %d speakers", training.out, len(train.utts), len(train.speakers))

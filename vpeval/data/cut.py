@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from vpeval.core.errors import InputError
-from vpeval.data.directory import DataDir, staged_directory, write_files
+from vpeval.core.publish import staged_directory
+from vpeval.data.directory import DataDir, write_files
 from vpeval.data.draw import draw
 from vpeval.data.layout import name_some
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import replace_directory, write_text
+from vpeval.core.files import write_text
+from vpeval.core.publish import staged_directory
 from vpeval.core.tables import read_lines, read_rows, read_table, write_table
 from vpeval.data import layout
 
@@ -130,16 +129,15 @@ class DataDir:
         _check_keys(self.path / name, table, self.spk2utt, "speaker")
         return replace(self, spk_tables={**self.spk_tables, name: ordered})
 
-    def write(self, path: str | os.PathLike[str]) -> DataDir:
+    def write(self, path: str | os.PathLike[str], inputs: Iterable[Path] = ()) -> DataDir:
         """Write all files to directory `path`, whole or not at all, and return the DataDir that is there now.
 
-        A data directory of that name is replaced; one that holds anything else, such as audio, is left alone
-        with an InputError.
+        A data directory of that name that this toolkit wrote is replaced; one that somebody else made or that holds
+        anything else, such as audio, is left alone with an InputError; so is one of the `inputs`.
         """
         if not self.utt2spk:
             raise InputError("no utterances to write; choose at least one", path)
-        refuse_loss(Path(path))
-        with staged_directory(Path(path)) as temporary:
+        with staged_directory(Path(path), inputs, layout.is_expendable) as temporary:
             write_files(self, temporary)
         return replace(self, path=Path(path))
 
@@ -190,32 +188,6 @@ def refuse_unreadable(path: Path) -> None:
             "and remove segments",
             path / "segments",
         )
-
-
-def refuse_loss(path: Path) -> None:
-    """Raise an InputError if exchanging directory `path` would delete more than a data directory."""
-    if path.exists() and not path.is_dir():
-        raise InputError("is a file; choose another directory", path)
-    for entry in sorted(path.iterdir()) if path.exists() else []:
-        if entry.is_dir():
-            expendable = entry.name == ".backup" or layout.is_split(entry.name)
-        else:
-            expendable = layout.is_data_file(entry.name) or entry.name.startswith(".")
-        if not expendable:
-            raise InputError(f"also holds '{entry.name}', which would be lost; remove it or choose another place", path)
-
-
-@contextmanager
-def staged_directory(target: Path) -> Iterator[Path]:
-    """Yield an empty directory beside `target` (its parents are made); on success it takes the place of `target`."""
-    target = target.resolve()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent) as room:
-        # One level deeper, as the room itself is closed to others whatever the umask says.
-        temporary = Path(room) / target.name
-        temporary.mkdir()
-        yield temporary
-        replace_directory(temporary, target)
 
 
 def _read_table(path: Path, keys: Iterable[str], kind: str) -> dict[str, str]:

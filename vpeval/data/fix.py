@@ -14,8 +14,9 @@ from typing import TypeVar
 
 from vpeval.audio.io import AudioInfo
 from vpeval.core.errors import InputError
+from vpeval.core.publish import exchanged_directory
 from vpeval.data import layout
-from vpeval.data.directory import DataDir, refuse_unreadable, staged_directory, write_files
+from vpeval.data.directory import DataDir, refuse_unreadable, write_files
 from vpeval.data.layout import name_some
 from vpeval.data.raw import RawLine, read_raw
 from vpeval.data.sound import inspect_audio
@@ -178,7 +179,7 @@ def _exchange(data: DataDir) -> tuple[str, ...]:
         names = sorted(file.name for file in fresh.iterdir())
         changed = [name for name in names if not _same(fresh / name, data.path / name)]
         if changed:
-            with staged_directory(data.path) as new:
+            with exchanged_directory(data.path) as new:
                 _link_tree(data.path, new)
                 (new / ".backup").mkdir(exist_ok=True)
                 for name in changed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Iterable
 from itertools import islice
@@ -61,6 +62,11 @@ def is_data_file(name: str) -> bool:
     return name in ("utt2spk", "spk2utt", "enrolls", "trials") or is_utt_table(name) or is_spk_table(name)
 
 
+def is_expendable(name: str) -> bool:
+    """Whether `name` may go when a data directory of ours is replaced: a table that was added, a split, a backup."""
+    return is_data_file(name) or is_split(name) or name == ".backup"
+
+
 def present(directory: Path) -> list[str]:
     """Names of the data files in `directory`, sorted."""
     return sorted(entry.name for entry in directory.iterdir() if entry.is_file() and is_data_file(entry.name))
@@ -91,6 +97,21 @@ def name_some(ids: Iterable[str], limit: int = 3) -> str:
     shown = ", ".join(islice(rest, limit))
     more = sum(1 for _ in rest)
     return f"{shown} and {more} more" if more else shown
+
+
+def read_places(source: Path) -> list[Path]:
+    """Where the audio of data directory `source` lies: files of their own folder count by a file of it.
+
+    What a pipe reads counts as far as its words are names of files.
+    """
+    path = source / "wav.scp"
+    found: dict[str, Path] = {}
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else ():
+        entry = line.partition(" ")[2].strip()
+        for word in entry.split() if is_pipe(entry) else [entry]:
+            if os.sep in word:
+                found.setdefault(word.rpartition(os.sep)[0], Path(word))
+    return [place for place in found.values() if place.exists()]
 
 
 def is_pipe(entry: str) -> bool:

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from vpeval.core.columns import read_columns
 from vpeval.core.errors import InputError
+from vpeval.core.publish import staged_directory
 from vpeval.core.seeds import generator
 from vpeval.core.tables import read_rows, write_table
-from vpeval.data.directory import read_utt2spk, staged_directory
+from vpeval.data.directory import read_utt2spk
 from vpeval.embeddings.ark import Scp, read_scp, write_vectors
 from vpeval.metrics.vectors import directions
 
@@ -215,12 +216,11 @@ class _Order:
         )
 
 
-def write_embeddings(directory: Path, vectors: Mapping[str, np.ndarray], speaker_of: Mapping[str, str]) -> None:
-    """Write an embedding directory, whole or not at all; an older one gives way, anything else does not."""
-    names = {"embedding.ark", "embedding.scp", "utt2spk"}
-    if directory.exists() and (not directory.is_dir() or {entry.name for entry in directory.iterdir()} - names):
-        raise InputError("is not an embedding directory and would be lost; choose another place", directory)
-    with staged_directory(directory) as new:
+def write_embeddings(
+    directory: Path, vectors: Mapping[str, np.ndarray], speaker_of: Mapping[str, str], inputs: Iterable[Path] = ()
+) -> None:
+    """Write an embedding directory, whole or not at all; an older one of ours gives way, anything else does not."""
+    with staged_directory(directory, inputs) as new:
         write_vectors(new, vectors, home=directory)
         write_table(new / "utt2spk", {utt: speaker_of[utt] for utt in vectors})
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from vpeval.core.errors import InputError
+from vpeval.core.publish import claim
 from vpeval.figures import bars, curves, legal_curves, listening, matrices, ranks, scatter, speakers, style, training
 from vpeval.figures.data import Results
 from vpeval.results.headline import eer_of
@@ -216,6 +217,7 @@ CATALOGUE = (
 def write_figures(results: Results, out: Path, edition: str, formats: Sequence[str] = style.FORMATS) -> int:
     """Draw what there are data for into directory `out`, and remove what is left there of other data."""
     logging.getLogger("fontTools").setLevel(logging.WARNING)  # it reports on every glyph that it puts into a PDF
+    claim(out, [f"{plot.name}.{kind}" for plot in CATALOGUE for kind in style.FORMATS])
     count, lacking = 0, defaultdict[str, list[str]](list)
     for plot in CATALOGUE:
         figure = plot.draw(results, edition)

@@ -21,8 +21,10 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import locked, replace_directory, write_text
+from vpeval.core.files import locked, write_text
+from vpeval.core.publish import publish, refuse_overlap, refuse_target
 from vpeval.data.directory import DataDir
+from vpeval.data.layout import is_split, read_places
 from vpeval.jobs import shards, visibility
 from vpeval.jobs.backends import slurm_control
 from vpeval.jobs.command import launcher
@@ -38,11 +40,18 @@ class Target:
     load: Callable[[], DataDir]
     out: Path
     fingerprint: Fingerprint
+    source: Path
+    inputs: tuple[Path, ...] = ()
 
     @cached_property
     def data(self) -> DataDir:
         """The utterances."""
         return self.load()
+
+    @cached_property
+    def places(self) -> list[Path]:
+        """Everything that is read, which the output must not touch."""
+        return [self.source, *self.inputs, *read_places(self.source)]
 
     @property
     def work(self) -> Path:
@@ -61,7 +70,7 @@ def target(source: Path, out: Path, inputs: Sequence[Path], code: Sequence[str],
     `code` are entry points, as `closure` takes them.
     """
     made_from = fingerprint([source, *inputs], {**options, "out": out}, code)
-    return Target(partial(DataDir.load, source), out, made_from)
+    return Target(partial(DataDir.load, source), out, made_from, source, tuple(inputs))
 
 
 @dataclass(frozen=True)
@@ -94,6 +103,8 @@ class Part:
 def run(task: Task, targets: Sequence[Target], cmd: str, nj: int, log_dir: Path) -> list[Target]:
     """Bring all `targets` up to date; return those that had work to do."""
     _refuse_shared(targets)
+    for target in targets:
+        refuse_overlap(target.out, target.places)
     with ExitStack() as locks:
         # Every process takes the locks in the same order, or two of them could wait for each other for ever.
         for target in sorted(targets, key=lambda target: str(target.out.resolve())):
@@ -103,6 +114,8 @@ def run(task: Task, targets: Sequence[Target], cmd: str, nj: int, log_dir: Path)
         for target in targets:
             if target not in stale:
                 shutil.rmtree(target.work, ignore_errors=True)  # what a kill just after publishing left
+        for target in stale:
+            refuse_target(target.out, target.places, is_split)
         if len(stale) < len(targets):
             log.info("%s: %d of %d sets up to date, skipped", task.name, len(targets) - len(stale), len(targets))
         logs = log_dir / f"{task.name}.array.log"
@@ -241,5 +254,5 @@ def _publish(task: Task, target: Target) -> None:
     target.new.mkdir(exist_ok=True)
     task.finish(target, parts)
     write_stamp(target.new / STAMP, target.fingerprint, [target.new])
-    replace_directory(target.new, target.out)
+    publish(target.new, target.out, target.places, is_split)
     shutil.rmtree(target.work)

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
+from vpeval.core.publish import STAMP as STAMP
 from vpeval.core.tables import read_table
 from vpeval.data.layout import is_pipe
 from vpeval.jobs.closure import ROOT, closure
 
-STAMP = ".stamp.json"
 _LARGE = 4 << 20
 _AUDIO = {".wav", ".flac", ".ogg", ".opus", ".mp3"}
 _VERSION = 2

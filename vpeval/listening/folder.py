@@ -25,6 +25,7 @@ from typing import Any, get_args
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
+from vpeval.core.publish import MARKER
 from vpeval.core.tables import read_lines
 from vpeval.listening.design import Kind, Page, Shape
 from vpeval.listening.material import Clip
@@ -245,7 +246,8 @@ def _word(text: str) -> str:
 
 def _files(folder: Path) -> list[Path]:
     found = [p for p in folder.rglob("*") if p.is_file() and p.relative_to(folder).parts[0] != "answers"]
-    return sorted((p for p in found if p != folder / "manifest.sha256"), key=lambda p: p.relative_to(folder).as_posix())
+    ours = (folder / "manifest.sha256", folder / MARKER)
+    return sorted((p for p in found if p not in ours), key=lambda p: p.relative_to(folder).as_posix())
 
 
 def _digest(path: Path) -> str:

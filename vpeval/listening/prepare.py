@@ -17,10 +17,10 @@ import jinja2
 import numpy as np
 import soundfile as sf
 
-from vpeval.audio.io import RATE, read_audio
+from vpeval.audio.io import RATE, is_pipe, read_audio
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.data.directory import staged_directory
+from vpeval.core.publish import refuse_target, staged_directory
 from vpeval.listening import levels, tones
 from vpeval.listening.design import Page, Plan, draw_design
 from vpeval.listening.folder import (
@@ -59,7 +59,9 @@ def prepare(
     simulated: bool = False,
 ) -> ListeningTest:
     """Make the folder `out`, whole or not at all."""
-    refuse_loss(out)
+    recordings = (Path(entry) for entry in material.wav.values() if not is_pipe(entry))
+    inputs = list({path.parent: path for path in recordings}.values())
+    refuse_loss(out, inputs)
     pages = draw_design(material, plan, seed)
     key = key or secrets.token_bytes(32)
     clips = sorted({clip for page in pages for clip in page.clips})
@@ -68,7 +70,7 @@ def prepare(
     loud = dict(zip(spoken, levels.measure(entries).values(), strict=True))
     level = levels.common_level({f"{clip.set}/{clip.utt} ({clip.system})": found for clip, found in loud.items()})
     consent = wording.consent or _usual_consent(wording)
-    with staged_directory(out) as folder:
+    with staged_directory(out, inputs) as folder:
         audio = folder / "public/audio"
         audio.mkdir(parents=True)
         seconds = {clip: found.seconds for clip, found in loud.items()}
@@ -106,16 +108,13 @@ def prepare(
     return load_test(out)
 
 
-def refuse_loss(out: Path) -> None:
+def refuse_loss(out: Path, inputs: Iterable[Path] = ()) -> None:
     """Refuse to put a test where something else is, or where answers would be lost."""
-    if not out.exists():
-        return
-    if not (out / "private/test.json").is_file():
-        raise InputError("exists and is no listening test; choose another place", out)
     if any((out / "answers").glob("*")):
         raise InputError(
             "already has answers of listeners; choose another place, or move them away first", out / "answers"
         )
+    refuse_target(out, inputs)
 
 
 def minutes(pages: Sequence[Page], seconds: dict[Clip, float]) -> int:

@@ -25,6 +25,7 @@ import vpeval
 from vpeval.audio.io import RATE, is_pipe, probe, read_audio
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
+from vpeval.core.publish import refuse_overlap
 from vpeval.core.tables import read_rows
 from vpeval.data import layout as data_layout
 from vpeval.data.directory import DataDir
@@ -70,6 +71,7 @@ class Contents:
 
 def pack(contents: Contents, out: str | PathLike[str]) -> dict[str, Any]:
     """Write the archive, whole or not at all, and return its manifest."""
+    _refuse_loss(Path(out), contents)
     sources = _sources(contents)
     files: dict[str, dict[str, Any]] = {}
     with (
@@ -87,6 +89,25 @@ def pack(contents: Contents, out: str | PathLike[str]) -> dict[str, Any]:
         text = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
         _add(archive, f"{contents.system}/{MANIFEST}", text.encode())
     return manifest
+
+
+def _refuse_loss(out: Path, contents: Contents) -> None:
+    """Refuse to put an archive into a data directory, or in the place of anything but a submission."""
+    anonymised = [path.with_name(f"{path.name}_{contents.system}") for path in contents.data]
+    refuse_overlap(out, [*contents.data, *anonymised])
+    if out.is_dir():
+        raise InputError("is a directory; name the archive in it", out)
+    if out.is_file() and out.stat().st_size and not _is_submission(out):
+        raise InputError("exists and is no submission; choose another name", out)
+
+
+def _is_submission(file: Path) -> bool:
+    try:
+        with tarfile.open(file, "r:gz") as archive:
+            first = archive.next()
+    except (tarfile.TarError, OSError, EOFError, ValueError):
+        return False
+    return first is not None and first.name.partition("/")[2].startswith("data/")
 
 
 def _sources(contents: Contents) -> dict[str, Callable[[], bytes]]:

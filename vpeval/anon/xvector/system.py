@@ -32,14 +32,16 @@ from vpeval.core import compute
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
+from vpeval.core.publish import claim
 from vpeval.data.directory import DataDir
-from vpeval.data.layout import name_some
+from vpeval.data.layout import name_some, read_places
 from vpeval.jobs.processes import die_with_parent
 from vpeval.jobs.stamps import STAMP, fingerprint, is_current, write_stamp
 
 AffinityName = Literal["cosine", "plda"]
 log = logging.getLogger(__name__)
 _POOL, _PLDA, _WEIGHTS = "pool.npz", "plda.npz", "synthesis.pt"
+_ROOM = ".features-"
 _REPORT_SECONDS = 20
 _PLDA_PRIOR = plda.Prior(speakers=50, utts=200)  # a pool may have fewer speakers than the vectors have dimensions
 
@@ -116,8 +118,11 @@ def prepare(profile: Profile, train: Sequence[Path], pools: Sequence[Path], out:
     outputs = [out / _POOL, out / _PLDA, out / _WEIGHTS]
     if is_current(out / STAMP, wanted, outputs):
         return False
-    room = out / f".features-{wanted.digest[:12]}"
-    for stale in out.glob(".features-*"):
+    claim(
+        out, [file.name for file in outputs], [*inputs, *(place for data in sets for place in read_places(data.path))]
+    )
+    room = out / f"{_ROOM}{wanted.digest[:12]}"
+    for stale in out.glob(f"{_ROOM}*"):
         if stale != room:
             shutil.rmtree(stale)
     room.mkdir(parents=True, exist_ok=True)

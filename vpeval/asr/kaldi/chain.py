@@ -15,7 +15,7 @@ from vpeval.asr.kaldi.fst import read_vocabulary, write_acceptor
 from vpeval.asr.lm import NGram
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.data.directory import staged_directory
+from vpeval.core.publish import refuse_target, staged_directory
 
 log = logging.getLogger(__name__)
 
@@ -38,11 +38,11 @@ _DECODING = """\
 
 def from_challenge(source: Path, out: Path) -> list[str]:
     """Make `out` of the challenge's directory; returns the language models it has, ``small`` and perhaps ``large``."""
-    _refuse_foreign(out)
+    refuse_target(out, [source])
     small, large = source / "lang_test_tgsmall/G.fst", source / "lang_test_tglarge/G.carpa"
     files = _challenge_files(source)
     silence = _silence_phones(source / "graph_tgsmall/phones/silence.csl")
-    with staged_directory(out) as new:
+    with staged_directory(out, [source]) as new:
         for lm in (SMALL, LARGE) if large.is_file() else (SMALL,):
             for name, path in files.items():
                 _link(path, new / lm / name)
@@ -58,12 +58,12 @@ def from_challenge(source: Path, out: Path) -> list[str]:
 
 def from_vosk(source: Path, small: NGram, large: NGram | None, out: Path) -> list[str]:
     """Make `out` of a model for Vosk with another graph; returns the language models it has."""
-    _refuse_foreign(out)
+    refuse_target(out, [source])
     for name in ("am/final.mdl", "conf/model.conf", "graph/HCLr.fst", "graph/disambig_tid.int"):
         _needed(source / name, "a model for Vosk that composes its graph when it is loaded")
     vocabulary = read_vocabulary(source / "graph")
     kept = [path for path in sorted(source.rglob("*")) if path.is_file() and path.name not in ("Gr.fst", "README")]
-    with staged_directory(out) as new:
+    with staged_directory(out, [source]) as new:
         for lm in (SMALL, LARGE) if large else (SMALL,):
             for path in kept:
                 if path.relative_to(source).parts[0] in ("am", "conf", "graph", "ivector"):
@@ -135,8 +135,3 @@ def _needed(path: Path, what: str) -> Path:
 def _link(path: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.symlink_to(path.resolve())
-
-
-def _refuse_foreign(out: Path) -> None:
-    if out.exists() and not (out / MARK).is_file():
-        raise InputError("exists and was not made by this program; choose another place", out)

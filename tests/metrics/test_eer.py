@@ -8,8 +8,16 @@ from hypothesis import strategies as st
 from oracles import error_rates, reproducible, score_sets
 from sklearn.metrics import roc_curve
 
-from vpeval.metrics.eer import Eer, bengio_mariethoz, eer_kaldi, eer_kaldi_fair, eer_rocch, eer_threshold
-from vpeval.metrics.scores import pool
+from vpeval.metrics.eer import (
+    Eer,
+    bengio_mariethoz,
+    eer_kaldi,
+    eer_kaldi_fair,
+    eer_rocch,
+    eer_threshold,
+    eers_rocch,
+)
+from vpeval.metrics.scores import PooledScores, pool
 
 # Target and nontarget trials of the VoicePrivacy 2020 sets (evaluation plan, Tables 5 and 6).
 VPC_COUNTS = [(704, 14566), (644, 12796), (548, 11196), (449, 9457), (1781, 13219), (2015, 12985), (344, 4810)]
@@ -193,3 +201,17 @@ def test_bengio_mariethoz_interval_by_hand():
 def test_bengio_mariethoz_interval_stays_between_0_and_1():
     interval = bengio_mariethoz(Eer(0.01, 0.01, 0.01), 5, 5)
     assert interval.lower == 0
+
+
+@reproducible
+@given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 5))
+def test_the_eers_of_many_samples_are_those_of_each(seed, width, most):
+    rng = np.random.default_rng(seed)
+    targets, nontargets = rng.integers(0, most + 1, (2, 20, width))
+    targets[:, 0] += 1
+    nontargets[:, -1] += 1
+    expected = [
+        eer_rocch(PooledScores(np.arange(width, dtype=float), t, n).reweighted(t, n)).value
+        for t, n in zip(targets, nontargets, strict=True)
+    ]
+    assert eers_rocch(targets, nontargets) == pytest.approx(expected, abs=1e-12)

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 from oracles import reproducible
 
+from vpeval.core.seeds import generator
 from vpeval.metrics.eer import eer_rocch
 from vpeval.metrics.one_minus_eer import one_minus_eer
 from vpeval.metrics.scores import pool
@@ -64,6 +65,38 @@ def test_crowded_voices_of_any_length_have_the_eer_of_their_exact_cosines(spread
     target = np.arange(12) == owner[:, None]
     (found,) = one_minus_eer(enroll, test, owner, [12], resamples=0)
     assert found.value == pytest.approx(1 - eer_rocch(pool(rank[target], rank[~target])).value, abs=1e-12)
+
+
+def test_every_size_is_the_eer_of_the_first_others_in_one_order():
+    rng = np.random.default_rng(8)
+    enroll = rng.integers(-1, 2, (300, 5)).astype(np.float32) + 2  # many equal vectors and cosines
+    owner = rng.integers(300, size=700)
+    test = enroll[owner] + rng.integers(-1, 2, (700, 5)).astype(np.float32)
+    unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (test.astype(float), enroll.astype(float))]
+    order = generator(3, "one minus eer").permutation(300)
+    scores = np.round(unit[0] @ unit[1][order].T, 12)
+    place = np.argsort(order)[owner]
+    found = one_minus_eer(enroll, test, owner, [299, 2, 40, 300], resamples=0, seed=3)
+    assert [one.n_enroll for one in found] == [299, 2, 40, 300]
+    for one in found:
+        others = np.array([np.delete(row, own)[: one.n_enroll - 1] for row, own in zip(scores, place, strict=True)])
+        expected = 1 - eer_rocch(pool(scores[np.arange(700), place], others.ravel())).value
+        assert one.value == pytest.approx(expected, abs=1e-12)
+
+
+def test_bins_move_the_ends_of_an_interval_by_less_than_its_hundredth(monkeypatch):
+    rng = np.random.default_rng(9)
+    enroll = rng.standard_normal((600, 16)).astype(np.float32)
+    test = (enroll[:500] + 3 * rng.standard_normal((500, 16))).astype(np.float32)
+    arguments = enroll, test, np.arange(500), [20, 600], 200
+    binned = one_minus_eer(*arguments)
+    monkeypatch.setattr("vpeval.metrics.one_minus_eer.BINS", 10_000)
+    exact = one_minus_eer(*arguments)
+    for one, other in zip(binned, exact, strict=True):
+        assert one.value == other.value
+        width = other.interval.upper - other.interval.lower
+        assert one.interval.lower == pytest.approx(other.interval.lower, abs=width / 100)
+        assert one.interval.upper == pytest.approx(other.interval.upper, abs=width / 100)
 
 
 @reproducible

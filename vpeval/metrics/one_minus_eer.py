@@ -5,38 +5,40 @@ linkability. The EER is no mean over speakers, so it has no exact expectation ov
 enrolment speakers is drawn, and the first N'-1 others in it are the nontargets of every test speaker. The sets are
 nested, and N' = M uses all scores. Chance is 1/2.
 
-An EER needs no more of the nontarget scores than how many lie below, at and above each target score, so the score
-matrix is counted block by block and never held. A cosine is taken as 1 - |x-y|²/2 = 1 - (|r|²+|q|²)/2 + r·q with the
-vectors r and q that are left without what all have in common, so that it keeps its digits where vectors crowd; scores
-that the error of this product cannot tell from a target score are computed again as angles (see `vectors`). A resample
-of test speakers weights the counts.
+An EER needs no more of the nontarget scores than how many lie below, at and above each target score. So the score
+matrix (`score_matrix`) is counted block by block (`levels`) and never held; one pass over it serves every N'.
+
+A resample of test speakers weights the counts. For the interval, more than `BINS` target scores are counted in as many
+bins of neighbours: the EER of a resample then comes out too high, as its ROC keeps some points of the curve only. It
+does so by less than the share of targets in a bin, 1/`BINS`, and by some 10⁻⁵ where scores spread; what the sample
+itself loses in the bins is taken off every resample. The value is exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vpeval.core.seeds import generator
 from vpeval.metrics.bootstrap import multiplicities
-from vpeval.metrics.eer import eer_rocch
+from vpeval.metrics.eer import eer_rocch, eers_rocch
 from vpeval.metrics.intervals import SpeakerInterval, rate_interval
+from vpeval.metrics.levels import Levels
+from vpeval.metrics.score_matrix import ScoreMatrix
 from vpeval.metrics.scores import PooledScores
-from vpeval.metrics.vectors import (
-    RESOLUTION,
-    Counts,
-    Floats,
-    Similarity,
-    Vectors,
-    angles,
-    common_scale,
-    comparable,
-    pair_products,
-)
+from vpeval.metrics.vectors import Counts, Floats, Similarity, Vectors
 
-_BLOCK = 256
+BINS = 256
+"""Bins of target scores for intervals."""
+
+_ROWS = 512
+_BLOCK = 128
+_CELLS = 1 << 22
+_PAIRS = 1 << 13
 
 
 @dataclass(frozen=True)
@@ -62,131 +64,142 @@ def one_minus_eer(
     `similarity` is the cosine or the scalar product.
     """
     order = generator(seed, "one minus eer").permutation(len(enroll))
-    matrix = _Matrix.of(test, enroll[order], similarity)
     owner = np.argsort(order)[owner]
-    levels, level_of = _levels(matrix, owner)
+    matrix = ScoreMatrix.of(test, enroll[order], similarity)
+    targets = _Targets.of(matrix, owner)
     weights = multiplicities(len(test), resamples, generator(seed, "one minus eer resamples"))
-    weights = np.vstack((np.ones_like(level_of), weights)).astype(np.float64)
-    targets = np.zeros((len(weights), 2 * len(levels.score) + 1))
-    np.add.at(targets.T, 2 * level_of + 1, weights.T)
-
-    results = []
-    for n in n_enroll:
-        nontargets = np.zeros_like(targets)
-        for start in range(0, len(test), _BLOCK):
-            rows = np.arange(start, min(start + _BLOCK, len(test)))
-            columns = np.arange(n - 1) + (np.arange(n - 1) >= np.minimum(owner[rows], n - 1)[:, None])
-            counts = _bins(matrix, rows, columns, levels)
-            nontargets += weights[:, start : start + _BLOCK] @ counts
-        results.append(_summarise(n, targets, nontargets, {"resamples": resamples, "seed": seed}))
-    return results
+    target_sums = _target_sums(weights, targets)
+    # What each N' adds to the next smaller one: counts per bin, and per resample and coarse bin.
+    sizes = sorted(set(n_enroll))
+    added = np.zeros((len(sizes), targets.n_bins), np.int64)
+    sums = np.zeros((len(sizes), *target_sums.shape))
+    for start in range(0, len(test), _ROWS):
+        chunk = slice(start, min(start + _ROWS, len(test)))
+        per_row = np.zeros((len(sizes), chunk.stop - chunk.start, targets.n_coarse), np.float32)
+        for rows, bins in _blocks(matrix, chunk, owner, targets, sizes[-1]):
+            for k, (first, last) in enumerate(pairwise([0, *(n - 1 for n in sizes)])):
+                part = np.ascontiguousarray(bins[:, first:last])
+                added[k] += np.bincount(part.ravel(), minlength=targets.n_bins)
+                if resamples:
+                    per_row[k, rows.start - start : rows.stop - start] = _per_row(part, targets)
+        for total, counts in zip(sums, per_row, strict=True):
+            total += _weighted(weights[:, chunk], counts)
+    found = {}
+    notes = {"resamples": resamples, "seed": seed}
+    for n, counts, nontarget_sums in zip(sizes, np.cumsum(added, axis=0), np.cumsum(sums, axis=0), strict=True):
+        found[n] = _summarise(n, targets, counts, (target_sums, nontarget_sums), notes)
+    return [found[n] for n in n_enroll]
 
 
 @dataclass(frozen=True)
-class _Matrix:
-    """Scores of inputs and references: fast ones with an error bound, and exact ones with a tolerance."""
+class _Targets:
+    """The distinct target scores, which of them each test speaker has, and bins around them.
 
-    x: Floats
-    y: Floats
-    centre: Floats
-    half_squares: tuple[Floats, Floats]
-    error: float
-    similarity: Similarity
+    Bin 2k holds what lies between the levels k - 1 and k, bin 2k + 1 what is at level k; `coarse` is the bin of each
+    for resamples.
+    """
+
+    levels: Levels
+    exact: Floats
+    level_of: Counts
+    coarse: NDArray[np.int64]
 
     @classmethod
-    def of(cls, x_raw: Vectors, y_raw: Vectors, similarity: Similarity) -> _Matrix:
-        if similarity == "euclidean":
-            raise ValueError("1 - EER compares by cosines or scalar products")
-        scales = common_scale(x_raw, y_raw, similarity)
-        x, y = (comparable(v, similarity, scale) for v, scale in zip((x_raw, y_raw), scales, strict=True))
-        both = np.concatenate((x, y))
-        centre = both.mean(axis=0) if similarity == "cosine" else np.zeros(x.shape[1])
-        squares = [np.square(v - centre).sum(axis=1) for v in (x, y)]
-        longest = sum(float(np.sqrt(s.max())) for s in squares)
-        error = (x.shape[1] + 16) * 2.0**-52 * longest * (longest + 2.0**-50) + RESOLUTION * longest
-        # A direction of zeros has the cosine 0 with all others, as if it were at a right angle to them.
-        halves = [s / 2 + (~v.any(axis=1)) / 2 for v, s in zip((x, y), squares, strict=True)]
-        if similarity == "product":
-            halves = [np.zeros(len(x)), np.zeros(len(y))]
-        return cls(x, y, centre, (halves[0], halves[1]), error, similarity)
-
-    def fast(self, rows: Counts, n: int) -> Floats:
-        """Scores of `rows` with the first `n` references, within `error`."""
-        product = (self.x[rows] - self.centre) @ (self.y[:n] - self.centre).T
-        return product - self.half_squares[0][rows, None] - self.half_squares[1][None, :n]
-
-    def exact(self, row: Counts, column: Counts) -> Floats:
-        """Scores of pairs on a scale of their own: minus the angle, or the scalar product."""
-        if self.similarity == "product":
-            return pair_products(self.x[row], self.y[column])
-        return -angles(self.x[row], self.y[column])
+    def of(cls, matrix: ScoreMatrix, owner: Counts) -> _Targets:
+        """The target scores of a matrix."""
+        exact = matrix.exact(np.arange(len(owner)), owner)
+        order = np.argsort(exact, kind="stable")
+        new = np.concatenate(([True], np.diff(exact[order]) > 2 * matrix.tolerance))
+        level_of = np.empty(len(owner), np.int64)
+        level_of[order] = np.cumsum(new) - 1
+        first = order[new]
+        # Scores that differ exactly may be equal, or in another order, as far as the fast product can tell.
+        fast = np.maximum.accumulate(matrix.fast_pairs(owner)[first])
+        n = len(first)
+        coarse = np.arange(2 * n + 1)
+        if n > BINS:
+            coarse = np.append(np.repeat(np.arange(n) * BINS // n, 2), BINS)
+        return cls(Levels.of(fast, 2 * matrix.error), exact[first], level_of, coarse)
 
     @property
-    def tolerance(self) -> float:
-        """How far equal exact scores may be apart."""
-        return RESOLUTION if self.similarity == "cosine" else 0.0
+    def n_bins(self) -> int:
+        """Number of bins."""
+        return len(self.coarse)
+
+    @property
+    def n_coarse(self) -> int:
+        """Number of bins for resamples."""
+        return int(self.coarse[-1]) + 1
 
 
-@dataclass(frozen=True)
-class _Levels:
-    """The distinct target scores, ascending: as the fast product gives them, and exactly."""
-
-    score: Floats
-    exact: Floats
-
-
-def _levels(matrix: _Matrix, owner: Counts) -> tuple[_Levels, Counts]:
-    """The levels, and that of every input."""
-    rows = np.arange(len(owner))
-    exact = matrix.exact(rows, owner)
-    distance = pair_products(matrix.x - matrix.centre, matrix.y[owner] - matrix.centre)
-    fast = distance - matrix.half_squares[0] - matrix.half_squares[1][owner]
-    order = np.argsort(exact, kind="stable")
-    new = np.concatenate(([True], np.diff(exact[order]) > 2 * matrix.tolerance))
-    level_of = np.empty(len(owner), np.int64)
-    level_of[order] = np.cumsum(new) - 1
-    first = order[new]
-    return _Levels(fast[first], exact[first]), level_of
+def _blocks(
+    matrix: ScoreMatrix, chunk: slice, owner: Counts, targets: _Targets, width: int
+) -> Iterator[tuple[slice, NDArray[np.int32]]]:
+    """The bins of the scores of some rows with the first `width` references, block by block."""
+    step = max(1, min(_BLOCK, _CELLS // width))
+    buffer = np.empty((step, width))
+    for start in range(chunk.start, chunk.stop, step):
+        rows = slice(start, min(start + step, chunk.stop))
+        yield rows, _bins(matrix, rows, owner[rows], targets, buffer)
 
 
-def _bins(matrix: _Matrix, rows: Counts, columns: Counts, levels: _Levels) -> Floats:
-    """Scores per row below the first level, at it, between it and the second, at that, and so on, above the last."""
-    n = int(columns.max()) + 1
-    scores = np.take_along_axis(matrix.fast(rows, n), columns, axis=1)
-    order = np.argsort(scores, axis=1)
-    counts = np.empty((len(rows), 2 * len(levels.score) + 1))
-    edges = np.zeros(2 * len(levels.score) + 2, np.int64)
-    edges[-1] = scores.shape[1]
-    margin = 2 * matrix.error
-    for i, out in enumerate(counts):
-        ranked = scores[i, order[i]]
-        low = np.searchsorted(ranked, levels.score - margin, side="left")
-        high = np.searchsorted(ranked, levels.score + margin, side="right")
-        below, at = low.copy(), np.zeros_like(low)
-        if (close := np.flatnonzero(low < high)).size:
-            # The places from `low` to `high` are too close to call: which of them are below the level, which at it?
-            level = np.repeat(close, (high - low)[close])
-            place = np.concatenate([np.arange(low[c], high[c]) for c in close])
-            exact = matrix.exact(rows[i], columns[i, order[i, place]])
-            lead = exact - levels.exact[level]
-            np.add.at(below, level[lead < -matrix.tolerance], 1)
-            np.add.at(at, level[np.abs(lead) <= matrix.tolerance], 1)
-        edges[1:-1:2] = below
-        edges[2:-1:2] = below + at
-        out[:] = np.diff(edges)
-    return counts
+def _bins(matrix: ScoreMatrix, rows: slice, own: Counts, targets: _Targets, buffer: Floats) -> NDArray[np.int32]:
+    """The bin of every score of `rows`, without the scores of the speakers with themselves: one column less."""
+    scores = matrix.fast(rows, buffer[: len(own)])
+    bins = targets.levels.gaps(targets.levels.cells(scores))
+    bins *= 2
+    unclear = np.flatnonzero(bins < 0)
+    for start in range(0, len(unclear), _CELLS):
+        part = unclear[start : start + _CELLS]
+        low, high = targets.levels.near(scores.ravel()[part])
+        bins.ravel()[part] = 2 * low
+        part = part[low < high]
+        for begin in range(0, len(part), _PAIRS):
+            pairs = part[begin : begin + _PAIRS]
+            row, column = np.divmod(pairs, scores.shape[1])
+            exact = matrix.exact(rows.start + row, column)
+            level = np.searchsorted(targets.exact, exact - matrix.tolerance, side="left")
+            beside = targets.exact[np.minimum(level, len(targets.exact) - 1)] <= exact + matrix.tolerance
+            bins.ravel()[pairs] = 2 * level + ((level < len(targets.exact)) & beside)
+    for row, column in zip(bins, own.tolist(), strict=True):
+        row[column:-1] = row[column + 1 :]
+    return bins[:, :-1]
 
 
-def _summarise(n: int, targets: Floats, nontargets: Floats, drawn: Mapping[str, int]) -> OneMinusEer:
-    bins = np.arange(targets.shape[1], dtype=np.float64)
-    empty = np.zeros(len(bins), np.int64)
-    pooled = PooledScores(bins, empty, empty)
-    eers = [
-        eer_rocch(pooled.reweighted(t.astype(np.int64), c.astype(np.int64))).value
-        for t, c in zip(targets, nontargets, strict=True)
-    ]
-    speakers = int(targets[0].sum())
-    found = rate_interval(eers[0], np.array(eers[1:]), speakers, speakers, drawn, highest=0.5)
+def _per_row(bins: NDArray[np.int32], targets: _Targets) -> Counts:
+    """How many scores of each row are in each coarse bin."""
+    keys = targets.coarse[bins]
+    keys += np.arange(len(bins))[:, None] * targets.n_coarse
+    return np.bincount(keys.ravel(), minlength=len(bins) * targets.n_coarse).reshape(len(bins), -1)
+
+
+def _target_sums(weights: Counts, targets: _Targets) -> Floats:
+    """Target scores per resample and coarse bin."""
+    places = targets.coarse[2 * targets.level_of + 1]
+    keys = np.arange(len(weights))[:, None] * targets.n_coarse + places
+    sums = np.bincount(keys.ravel(), weights.ravel(), minlength=len(weights) * targets.n_coarse)
+    return sums.reshape(len(weights), targets.n_coarse).astype(np.float64)
+
+
+def _weighted(weights: Counts, counts: NDArray[np.float32]) -> NDArray[np.floating]:
+    """The counts of rows, added up by the weights of resamples; exact, so that no order of adding can show."""
+    most = int(weights.sum(axis=1).max(initial=0)) * float(counts.max())
+    kind = np.float32 if most < 2**24 else np.float64
+    return weights.astype(kind) @ counts.astype(kind, copy=False)
+
+
+def _summarise(
+    n: int, targets: _Targets, counts: Counts, sums: tuple[Floats, Floats], notes: Mapping[str, int]
+) -> OneMinusEer:
+    own = np.bincount(2 * targets.level_of + 1, minlength=targets.n_bins)
+    score = np.arange(targets.n_bins, dtype=np.float64)
+    eer = eer_rocch(PooledScores(score, own, counts).reweighted(own, counts)).value
+    samples = np.empty(0)
+    if len(sums[0]):
+        binned = [np.bincount(targets.coarse, kind)[None] for kind in (own, counts)]
+        samples = np.clip(eers_rocch(*sums) + (eer - eers_rocch(*binned)[0]), 0, 0.5)
+    speakers = len(targets.level_of)
+    found = rate_interval(eer, samples, speakers, speakers, notes, highest=0.5)
     if found.lower is not None and found.upper is not None:
         found = replace(found, lower=1 - found.upper, upper=1 - found.lower)
-    return OneMinusEer(n, 1 - eers[0], found)
+    return OneMinusEer(n, 1 - eer, found)

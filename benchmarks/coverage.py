@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from vpeval.metrics.intervals import FEWEST, SpeakerInterval, mean_intervals
+from vpeval.metrics.rank_histograms import Ranks
 from vpeval.metrics.scores import pool
 from vpeval.metrics.srd import intervals as srd_intervals
 from vpeval.metrics.verification import ScoredTrials, verification
@@ -69,8 +70,11 @@ def identified(rng: np.random.Generator, n: int, rate: float) -> SpeakerInterval
     """Twenty inputs of each speaker among 40 references; speakers differ in how easy they are to find."""
     own = rng.beta(rate, 1 - rate, n)
     first = rng.binomial(20, own)
-    histograms = np.stack([np.r_[k, rng.multinomial(20 - k, np.full(39, 1 / 39))] for k in first]).astype(float)
-    return srd_intervals(histograms, resamples=RESAMPLES, seed=int(rng.integers(2**31)))["idr"]
+    rank = np.concatenate(
+        [np.repeat(np.arange(40), np.r_[k, rng.multinomial(20 - k, np.full(39, 1 / 39))]) for k in first]
+    )
+    ranks = Ranks(rank, rank, np.repeat(np.arange(n), 20), n, 40)
+    return srd_intervals(ranks, resamples=RESAMPLES, seed=int(rng.integers(2**31)))["idr"]
 
 
 def recognised(rng: np.random.Generator, n: int, rate: float) -> SpeakerInterval:

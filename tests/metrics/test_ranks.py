@@ -53,6 +53,7 @@ def test_the_size_of_a_block_changes_nothing(monkeypatch):
     inputs = rng.integers(-1, 2, (50, 4)).astype(np.float32) + np.array([0, 0, 0, 2], np.float32)
     owner = rng.integers(30, size=50)
     whole = count_rivals(references, inputs, owner)
+    monkeypatch.setattr(ranks, "_CHUNK", 20)
     monkeypatch.setattr(ranks, "_BLOCK", 7)
     monkeypatch.setattr(ranks, "_PAIRS", 5)
     blocks = count_rivals(references, inputs, owner)

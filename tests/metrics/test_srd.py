@@ -8,8 +8,9 @@ from scipy.stats import betabinom
 
 from vpeval.metrics.betabinomial import beta_binomial, fit_beta_binomial
 from vpeval.metrics.linkability import linkability
+from vpeval.metrics.rank_histograms import Ranks
 from vpeval.metrics.ranks import Rivals, count_rivals
-from vpeval.metrics.srd import disclosure, floor, intervals, rank_histograms
+from vpeval.metrics.srd import disclosure, floor, intervals
 
 histograms = st.lists(st.integers(0, 50), min_size=2, max_size=30).filter(any).map(lambda h: np.array([h], float))
 
@@ -73,6 +74,21 @@ def test_the_fit_recovers_the_parameters_of_a_beta_binomial(alpha, beta):
     assert beta_binomial(40, *found)[0] == pytest.approx(expected / 1e5, abs=1e-6)
 
 
+@pytest.mark.parametrize(("alpha", "beta"), [(1, 1), (0.5, 3), (0.2, 8), (5, 50), (0.05, 30), (2, 0.7), (1, 400)])
+def test_bins_of_many_ranks_move_the_fit_by_less_than_is_stated(alpha, beta, monkeypatch):
+    n = 3000
+    shares = betabinom.pmf(np.arange(n), n - 1, alpha, beta)
+    h = np.random.default_rng(4).multinomial([300, 100_000], shares / shares.sum() * (1 - 1e-12)).astype(float)
+    binned, disclosed = fit_beta_binomial(h), disclosure(h, "beta-binomial")
+    monkeypatch.setattr("vpeval.metrics.betabinomial.EXACT", n)
+    exact, expected = fit_beta_binomial(h), disclosure(h, "beta-binomial")
+    assert np.log(binned) == pytest.approx(np.log(exact), abs=1e-5)
+    assert disclosed.max_d == pytest.approx(expected.max_d, abs=1e-5)
+    assert disclosed.mean_d == pytest.approx(expected.mean_d, abs=1e-5)
+    assert disclosed.idr == pytest.approx(expected.idr, abs=1e-9)
+    assert disclosed.rank_spread == pytest.approx(expected.rank_spread, abs=1.01 / n)
+
+
 def test_no_other_parameters_that_meet_the_constraint_are_more_likely():
     h = np.bincount(np.random.default_rng(1).geometric(0.15, 800).clip(max=40) - 1, minlength=40).astype(float)
     alpha, beta = (float(p[0]) for p in fit_beta_binomial(h[None]))
@@ -104,9 +120,37 @@ def test_a_perfect_anonymiser_measures_the_floor():
 def test_ties_are_spread_over_their_block_or_counted_as_failures():
     rivals = Rivals(np.array([0, 1, 0]), np.array([0, 1, 3]))
     owner = np.array([0, 0, 1])
-    mid = rank_histograms(rivals, owner, 2, 4)
-    assert mid.tolist() == [[1, 0.5, 0.5, 0], [0.25] * 4]
-    assert rank_histograms(rivals, owner, 2, 4, "strict").tolist() == [[1, 0, 1, 0], [0, 0, 0, 1]]
+    mid = Ranks.of(rivals, owner, 2, 4)
+    assert mid.histograms(np.eye(2)).tolist() == [[1, 0.5, 0.5, 0], [0.25] * 4]
+    assert mid.identified.tolist() == [0.5, 0.25] and mid.means.tolist() == [1.75, 2.5]
+    assert Ranks.of(rivals, owner, 2, 4, "strict").histograms(np.eye(2)).tolist() == [[1, 0, 1, 0], [0, 0, 0, 1]]
+
+
+def test_histograms_of_weighted_speakers_are_sums_of_those_of_each():
+    rng = np.random.default_rng(5)
+    first = rng.integers(50, size=400)
+    last = np.minimum(first + rng.integers(3, size=400) * rng.integers(8, size=400), 49)
+    ranks = Ranks(first, last, rng.integers(9, size=400), 9, 50)
+    expected = np.zeros((9, 50))
+    for spk, low, high in zip(ranks.owner, first, last, strict=True):
+        expected[spk, low : high + 1] += 1 / (high - low + 1)
+    weights = rng.integers(4, size=(6, 9))
+    weights[0] = 0
+    weights[0, 3] = 1
+    assert ranks.histograms(weights) == pytest.approx(weights @ expected, abs=1e-12)
+    assert (ranks.histograms(weights)[0][expected[3] == 0] == 0).all()
+    assert ranks.identified == pytest.approx(expected[:, 0] / ranks.inputs)
+    assert ranks.means == pytest.approx(expected @ np.arange(1, 51) / ranks.inputs)
+
+
+def test_the_floor_and_intervals_do_not_depend_on_how_many_histograms_are_held_at_once(monkeypatch):
+    rng = np.random.default_rng(6)
+    rank = rng.integers(30, size=200)
+    ranks = Ranks(rank, rank, np.arange(200) % 12, 12, 30)
+    found = floor(100, 30, runs=50), intervals(ranks, "beta-binomial", 40)
+    monkeypatch.setattr("vpeval.metrics.srd._CELLS", 200)
+    again = floor(100, 30, runs=50), intervals(ranks, "beta-binomial", 40)
+    assert np.array_equal(found[0].max_d, again[0].max_d) and found[1] == again[1]
 
 
 def test_the_identification_rate_is_linkability_among_all_references():
@@ -115,14 +159,14 @@ def test_the_identification_rate_is_linkability_among_all_references():
     owner = rng.integers(40, size=300)
     inputs = (references[owner] + rng.standard_normal((300, 10))).astype(np.float32)
     rivals = count_rivals(references, inputs, owner)
-    histogram = rank_histograms(rivals, owner, 40, 40, "strict").sum(axis=0, keepdims=True)
+    histogram = Ranks.of(rivals, owner, 40, 40, "strict").histograms(np.ones((1, 40)))
     assert disclosure(histogram).idr[0] == pytest.approx(linkability(rivals, 40, [40]).values[0], abs=1e-15)
 
 
 def test_intervals_keep_the_inputs_of_a_speaker_together():
     # Ten speakers, each always or never at rank 1: the share of the resamples is that of the speakers, not of the inputs.
-    per_speaker = np.zeros((10, 4))
-    per_speaker[:5, 0] = per_speaker[5:, 3] = 100
+    rank, owner = np.repeat([0, 3], 500), np.repeat(np.arange(10), 100)
+    per_speaker = Ranks(rank, rank, owner, 10, 4)
     found = intervals(per_speaker, resamples=20_000)["idr"]
     # Five of ten speakers: Clopper and Pearson's limits.
     assert (found.lower, found.upper) == pytest.approx((0.1871, 0.8129), abs=0.005)

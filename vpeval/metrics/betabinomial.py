@@ -8,6 +8,11 @@
 falls from 0 to -∞ in α; so the search is one-dimensional: a grid over ln β, then a golden section around its best
 point. All histograms of a stack are fitted at once. Where rank 1 was never observed, half an observation stands in for
 p_1; where nothing else was observed, all mass is on rank 1.
+
+Beyond `EXACT` ranks, the likelihood is taken from bins of neighbouring ranks, at most 1/32 as wide as they are far from
+the nearer end; ln γ bends so little within one that two points with the mean and the variance of the observations there
+stand for them all. ln α and ln β move by less than 10⁻⁵, the disclosures by less than 10⁻⁵ bits, a rank spread by a
+rank.
 """
 
 from __future__ import annotations
@@ -16,6 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+
+EXACT = 2048
+"""Ranks up to which every one counts by itself in the likelihood."""
 
 _GRID = np.linspace(-7.0, 14.0, 43)
 _GOLDEN = (np.sqrt(5) - 1) / 2
@@ -31,10 +39,15 @@ def fit_beta_binomial(histograms: Floats) -> tuple[Floats, Floats]:
     alpha = np.zeros(len(histograms))
     beta = np.ones(len(histograms))
     spread = np.flatnonzero(histograms[:, 1:].any(axis=1))
-    step = max(1, _CELLS // (histograms.shape[1] * len(_GRID)))
+    n = histograms.shape[1]
+    ranks, counts = np.arange(n, dtype=np.float64)[None], histograms
+    if n > EXACT:
+        ranks, counts = _condense(histograms)
+    step = max(1, _CELLS // (counts.shape[1] * len(_GRID)))
     for start in range(0, len(spread), step):
         rows = spread[start : start + step]
-        alpha[rows], beta[rows] = _fit(histograms[rows])
+        points = ranks if len(ranks) == 1 else ranks[rows]
+        alpha[rows], beta[rows] = _fit(n, histograms[rows, 0], points, counts[rows])
     return alpha, beta
 
 
@@ -49,15 +62,32 @@ def beta_binomial(n: int, alpha: Floats, beta: Floats) -> Floats:
     return np.exp(first + np.cumsum(np.insert(ratios, 0, 0, axis=1), axis=1))
 
 
-def _fit(histograms: Floats) -> tuple[Floats, Floats]:
+def _condense(histograms: Floats) -> tuple[Floats, Floats]:
+    """Two points per bin of ranks, from 0, with the mean and the variance of what each histogram has there."""
     n = histograms.shape[1]
-    total = histograms.sum(axis=1)
-    log_p1 = np.log(np.where(histograms[:, 0] > 0, histograms[:, 0], 0.5) / total)[:, None]
+    edges = [0]
+    while edges[-1] < n:
+        far = min(edges[-1], n - 1 - edges[-1])
+        edges.append(min(n, edges[-1] + max(1, far // 32)))
+    starts = np.array(edges[:-1])
+    offset = np.arange(n) - np.repeat(starts, np.diff(edges))
+    total = np.add.reduceat(histograms, starts, axis=1)
+    safe = np.where(total > 0, total, 1)
+    mean = np.add.reduceat(histograms * offset, starts, axis=1) / safe
+    square = np.add.reduceat(histograms * offset**2, starts, axis=1) / safe
+    deviation = np.sqrt(np.maximum(square - mean**2, 0))
+    middle = starts + mean
+    return np.hstack((middle - deviation, middle + deviation)), np.hstack((total, total)) / 2
+
+
+def _fit(n: int, at_first: Floats, ranks: Floats, counts: Floats) -> tuple[Floats, Floats]:
+    """Fit rows of `counts` at `ranks` from 0 (one row for all, or a row each); `at_first` were at rank 0."""
+    log_p1 = np.log(np.where(at_first > 0, at_first, 0.5) / counts.sum(axis=1))[:, None]
 
     def likelihood(log_beta: Floats) -> Floats:
-        return _log_likelihood(histograms, _solve_alpha(n, np.exp(log_beta), log_p1), np.exp(log_beta))
+        return _log_likelihood(n, ranks, counts, _solve_alpha(n, np.exp(log_beta), log_p1), np.exp(log_beta))
 
-    best = np.argmax(likelihood(np.broadcast_to(_GRID, (len(histograms), len(_GRID)))), axis=1)
+    best = np.argmax(likelihood(np.broadcast_to(_GRID, (len(counts), len(_GRID)))), axis=1)
     low = _GRID[np.maximum(best - 1, 0)][:, None]
     high = _GRID[np.minimum(best + 1, len(_GRID) - 1)][:, None]
     for _ in range(_SECTIONS):
@@ -87,13 +117,11 @@ def _solve_alpha(n: int, beta: Floats, log_p1: Floats) -> Floats:
     return alpha
 
 
-def _log_likelihood(histograms: Floats, alpha: Floats, beta: Floats) -> Floats:
+def _log_likelihood(n: int, ranks: Floats, counts: Floats, alpha: Floats, beta: Floats) -> Floats:
     """Σ_j h_j ln γ_j without its constant part, for a matrix of parameters (one row per histogram)."""
     from scipy.special import betaln
 
-    n = histograms.shape[1]
-    seen = np.flatnonzero(histograms.any(axis=0))
-    a, b = alpha[:, :, None], beta[:, :, None]
-    return np.einsum("rj,rgj->rg", histograms[:, seen], betaln(a + seen, b + n - 1 - seen)) - histograms.sum(
-        axis=1, keepdims=True
-    ) * betaln(alpha, beta)
+    seen = np.flatnonzero(counts.any(axis=0))
+    a, b, k = alpha[:, :, None], beta[:, :, None], ranks[:, None, seen]
+    observed = np.einsum("rj,rgj->rg", counts[:, seen], betaln(a + k, b + n - 1 - k))
+    return observed - counts.sum(axis=1, keepdims=True) * betaln(alpha, beta)

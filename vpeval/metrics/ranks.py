@@ -16,6 +16,7 @@ from vpeval.metrics.vectors import (
     RESOLUTION,
     Counts,
     Floats,
+    Product,
     Similarity,
     Vectors,
     angles,
@@ -26,6 +27,7 @@ from vpeval.metrics.vectors import (
     pair_products,
 )
 
+_CHUNK = 1 << 16
 _BLOCK = 512
 _PAIRS = 1 << 13
 
@@ -50,13 +52,31 @@ def count_rivals(references: Vectors, inputs: Vectors, owner: Counts, similarity
     if groups := distinct_rows(y):
         first, group, sizes = groups
         y, references, owner = y[first], references[first], group[owner]
-    all_differ = groups is None
-    product = ordering_product(inputs, references, similarity)
-    right = product.right.T
     above = np.zeros(len(inputs), np.int64)
     tied = sizes[owner] - 1
+    # The factors of the product are made for some inputs at a time: those of a million would fill memory once more.
+    for start in range(0, len(inputs), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        product = ordering_product(inputs[part], references, similarity)
+        out = Rivals(above[part], tied[part])
+        _count(product, inputs[part], y, owner[part], similarity, scale_x, None if groups is None else sizes, out)
+    return Rivals(above, tied)
+
+
+def _count(
+    product: Product,
+    inputs: Vectors,
+    y: Floats,
+    owner: Counts,
+    similarity: Similarity,
+    scale: float,
+    sizes: Counts | None,
+    out: Rivals,
+) -> None:
+    """Add the rivals among the references `y`, which stand for `sizes` equal ones each (None: for one), to `out`."""
+    right = product.right.T
     # Fresh memory for every block would cost more than the product itself.
-    buffer = np.empty((_BLOCK, len(y)), np.float32)
+    buffer = np.empty((min(_BLOCK, len(inputs)), len(y)), np.float32)
     masks = np.empty((2, *buffer.shape), bool)
     for start in range(0, len(inputs), _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -67,12 +87,13 @@ def count_rivals(references: Vectors, inputs: Vectors, owner: Counts, similarity
         margin = (2 * product.error[block, None]).astype(np.float32)
         surely = np.greater(scores, true + margin, out=masks[0, : len(own)])
         maybe = np.greater_equal(scores, true - margin, out=masks[1, : len(own)])
-        above[block] = np.count_nonzero(surely, axis=1) if all_differ else surely @ sizes
+        out.above[block] = np.count_nonzero(surely, axis=1) if sizes is None else surely @ sizes
         rows, columns = np.divmod(np.flatnonzero(np.not_equal(surely, maybe, out=maybe)), len(y))
         others = columns != own[rows]
-        x = comparable(inputs[block], similarity, scale_x)
-        _settle(x, y, own, rows[others], columns[others], similarity, sizes, Rivals(above[block], tied[block]))
-    return Rivals(above, tied)
+        x = comparable(inputs[block], similarity, scale)
+        counted = np.ones(len(y), np.int64) if sizes is None else sizes
+        part = Rivals(out.above[block], out.tied[block])
+        _settle(x, y, own, rows[others], columns[others], similarity, counted, part)
 
 
 def _settle(

@@ -16,6 +16,7 @@ uniform ranks measure (about MeanD 0.036 and MaxD 0.6 for n = 800, N = 40) and b
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,12 +27,12 @@ from vpeval.core.seeds import generator
 from vpeval.metrics.betabinomial import beta_binomial, fit_beta_binomial
 from vpeval.metrics.bootstrap import multiplicities
 from vpeval.metrics.intervals import SpeakerInterval, mean_intervals, studentised_interval
-from vpeval.metrics.ranks import Rivals
-from vpeval.metrics.vectors import Counts
+from vpeval.metrics.rank_histograms import Ranks
 
 Floats = NDArray[np.float64]
-Ties = Literal["mid", "strict"]
 Estimator = Literal["empirical", "beta-binomial"]
+
+_CELLS = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -42,18 +43,6 @@ class Disclosure:
     mean_d: Floats
     idr: Floats
     rank_spread: Floats
-
-
-def rank_histograms(rivals: Rivals, owner: Counts, n_speakers: int, n_references: int, ties: Ties = "mid") -> Floats:
-    """How often the true reference has each rank: a matrix speakers × ranks; ``owner[i]`` is the speaker of input i."""
-    histograms = np.zeros((n_speakers, n_references))
-    last = rivals.above + rivals.tied
-    first = last if ties == "strict" else rivals.above
-    alone = first == last
-    np.add.at(histograms, (owner[alone], last[alone]), 1)
-    for i in np.flatnonzero(~alone):
-        histograms[owner[i], first[i] : last[i] + 1] += 1 / (last[i] - first[i] + 1)
-    return histograms
 
 
 def disclosure(histograms: Floats, estimator: Estimator = "empirical") -> Disclosure:
@@ -74,33 +63,46 @@ def disclosure(histograms: Floats, estimator: Estimator = "empirical") -> Disclo
     return Disclosure(bits.max(axis=1), mean, gamma[:, 0], spread)
 
 
+def _joined(parts: Iterable[Disclosure]) -> Disclosure:
+    """The summaries of histograms that come a few at a time, as all of them at once could fill memory."""
+    columns = [(part.max_d, part.mean_d, part.idr, part.rank_spread) for part in parts]
+    return Disclosure(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+
+
 def floor(
     n_inputs: int, n_references: int, estimator: Estimator = "empirical", runs: int = 1000, seed: int = 0
 ) -> Disclosure:
     """SRD of `runs` histograms of `n_inputs` uniform ranks: what is measured where nothing is disclosed."""
-    ranks = generator(seed, "srd floor").multinomial(n_inputs, np.full(n_references, 1 / n_references), size=runs)
-    return disclosure(ranks.astype(np.float64), estimator)
+    rng, uniform = generator(seed, "srd floor"), np.full(n_references, 1 / n_references)
+    step = max(1, _CELLS // n_references)
+    return _joined(
+        disclosure(rng.multinomial(n_inputs, uniform, min(step, runs - start)).astype(np.float64), estimator)
+        for start in range(0, max(1, runs), step)
+    )
 
 
 def intervals(
-    per_speaker: Floats, estimator: Estimator = "empirical", resamples: int = 1000, seed: int = 0
+    ranks: Ranks, estimator: Estimator = "empirical", resamples: int = 1000, seed: int = 0
 ) -> dict[str, SpeakerInterval]:
     """95 % intervals over speakers, whose inputs stay together; the keys are the fields of `Disclosure`.
 
     The identification rate is a mean over speakers. The other summaries are resampled; no disclosure and all of it are
     the ends of their scales.
     """
-    speakers, n = per_speaker.shape
-    inputs = per_speaker.sum(axis=1)
-    value = disclosure(per_speaker.sum(axis=0, keepdims=True), estimator)
+    n, speakers = ranks.n_references, ranks.n_speakers
+    value = disclosure(ranks.histograms(np.ones((1, speakers))), estimator)
     weights = multiplicities(speakers, resamples, generator(seed, "srd resamples"))
-    resampled = disclosure(weights @ per_speaker, estimator)
+    step = max(1, _CELLS // n)
+    resampled = _joined(
+        disclosure(ranks.histograms(weights[start : start + step]), estimator)
+        for start in range(0, max(1, resamples), step)
+    )
     drawn = {"resamples": resamples, "seed": seed}
     highest = {"max_d": float(np.log2(n)), "mean_d": float(np.log2(n)), "rank_spread": 1.0}
     found = {
         name: studentised_interval(float(getattr(value, name)[0]), getattr(resampled, name), speakers, drawn, 0.0, high)
         for name, high in highest.items()
     }
-    rates = per_speaker[:, :1] / inputs[:, None]
-    found["idr"] = mean_intervals(rates, resamples=resamples, seed=seed, label="srd idr", weights=inputs)[0]
+    rates = ranks.identified[:, None]
+    found["idr"] = mean_intervals(rates, resamples=resamples, seed=seed, label="srd idr", weights=ranks.inputs)[0]
     return found

@@ -17,8 +17,9 @@ import numpy as np
 from vpeval.core.errors import InputError
 from vpeval.embeddings.directory import Embeddings, split
 from vpeval.metrics.intervals import NO_INTERVAL
+from vpeval.metrics.rank_histograms import Ranks, Ties
 from vpeval.metrics.ranks import count_rivals
-from vpeval.metrics.srd import Disclosure, Estimator, Ties, disclosure, floor, intervals, rank_histograms
+from vpeval.metrics.srd import Disclosure, Estimator, disclosure, floor, intervals
 from vpeval.metrics.vectors import Similarity
 from vpeval.protocols.speaker_values import Scores, SpeakerValue
 from vpeval.results.records import Record
@@ -37,23 +38,21 @@ def score_srd(
         raise InputError("similarity ranks need at least two reference speakers", references.directory / "utt2spk")
     means = references.means(np.arange(n))
     rivals = count_rivals(means, inputs.vectors, place[inputs.owners], similarity)
-    histograms = rank_histograms(rivals, inputs.owners, len(inputs.speakers), n, ties)
+    ranks = Ranks.of(rivals, inputs.owners, len(inputs.speakers), n, ties)
 
     params = {"N": n, "L": 1, "similarity": similarity, "ties": ties}
     counts = {"inputs": len(inputs.utts), "input_speakers": len(inputs.speakers), "reference_speakers": n}
     records = [
         record
         for estimator in _ESTIMATORS
-        for record in _records(histograms, estimator, {**params, "estimator": estimator}, counts, resamples, seed)
+        for record in _records(ranks, estimator, {**params, "estimator": estimator}, counts, resamples, seed)
     ]
-    found = histograms[:, 0] / inputs.counts
-    ranks = histograms @ np.arange(1, n + 1) / inputs.counts
     per_speaker = [
         SpeakerValue(metric, speaker, n, "1", value)
-        for metric, values in (("srd_idr", found), ("srd_rank", ranks))
+        for metric, values in (("srd_idr", ranks.identified), ("srd_rank", ranks.means))
         for speaker, value in zip(inputs.speakers, values.tolist(), strict=True)
     ]
-    return Scores(records, per_speaker, histograms.sum(axis=0).tolist())
+    return Scores(records, per_speaker, ranks.histograms(np.ones((1, ranks.n_speakers)))[0].tolist())
 
 
 def of_pool(pooled: Embeddings, n_inputs: int, similarity: Similarity, resamples: int, seed: int) -> Scores:
@@ -77,16 +76,16 @@ def split_pool(pooled: Embeddings, n_inputs: int, seed: int) -> tuple[Embeddings
 
 
 def _records(
-    histograms: np.ndarray,
+    ranks: Ranks,
     estimator: Estimator,
     params: dict[str, object],
     counts: dict[str, int],
     resamples: int,
     seed: int,
 ) -> list[Record]:
-    n = histograms.shape[1]
-    value = disclosure(histograms.sum(axis=0, keepdims=True), estimator)
-    ends = intervals(histograms, estimator, resamples, seed) if resamples else {}
+    n = ranks.n_references
+    value = disclosure(ranks.histograms(np.ones((1, ranks.n_speakers))), estimator)
+    ends = intervals(ranks, estimator, resamples, seed) if resamples else {}
     null: Disclosure = floor(counts["inputs"], n, estimator, seed=seed)
     chance = {"srd_idr": 1 / n}
     records = []

@@ -22,7 +22,7 @@ from vpeval.results.records import read_records
 
 
 def main() -> None:
-    """Run the five checks, print and write what they found."""
+    """Run the checks, print and write what they found."""
     parser = script.Parser(__doc__)
     parser.add_argument("--data", type=Path, default=Path("data"), help="root of the data directories (default: data)")
     parser.add_argument("--edition", choices=EDITIONS, default="2020", help="whose EER is spoken of (default: 2020)")

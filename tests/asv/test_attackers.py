@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from vpeval.asv.attackers import Attacker, encoder_files, read_attacker
+from vpeval.asv.attackers import FUSION, Attacker, encoder_files, read_attacker
 from vpeval.core.errors import InputError
 
 CONF = Path(__file__).parents[2] / "conf/asv"
@@ -50,6 +50,9 @@ def test_an_encoder_is_an_attacker_as_it_is():
 @pytest.mark.parametrize("path", sorted(CONF.glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_shipped_attacker_starts_from_a_shipped_encoder_and_profile(path):
     found = read_attacker(path)
+    if found.mode == FUSION:
+        assert found.members == ()
+        return
     assert (CONF / f"{found.start}.yaml").is_file()
     assert found.mode == "pretrained" or (CONF / "train" / f"{found.profile}.yaml").is_file()
 
@@ -58,8 +61,24 @@ def test_a_wrong_name_is_answered_with_the_right_ones(tmp_path):
     (tmp_path / "a.yaml").write_text("mode: magic\nstart: ecapa\nprofile: p\ntrained_on: same\n")
     with pytest.raises(InputError, match=r"b.yaml: no such attacker; there are a"):
         read_attacker(tmp_path / "b.yaml")
-    with pytest.raises(InputError, match="'mode' must be one of scratch, finetune, backend, not 'magic'"):
+    with pytest.raises(InputError, match="'mode' must be one of scratch, finetune, backend, fusion, not 'magic'"):
         read_attacker(tmp_path / "a.yaml")
+
+
+@pytest.mark.parametrize(
+    ("members", "complaint"),
+    [
+        ("[ecapa]", "must be two or more different attackers"),
+        ("[ecapa, ecapa]", "must be two or more different attackers"),
+        ("[ecapa, 7]", "must be names of other attackers, not 7"),
+        ("[ecapa, f]", "must be names of other attackers, not 'f'"),
+        ("ecapa", "'members' must be of type list"),
+    ],
+)
+def test_a_fusion_that_is_none_is_refused(tmp_path, members, complaint):
+    (tmp_path / "f.yaml").write_text(f"mode: fusion\nmembers: {members}\n")
+    with pytest.raises(InputError, match=complaint):
+        read_attacker(tmp_path / "f.yaml")
 
 
 def test_embeddings_depend_on_the_weights_beside_the_configuration(tmp_path):

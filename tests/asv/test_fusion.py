@@ -6,8 +6,6 @@ from vpeval.core.errors import InputError
 from vpeval.metrics.cllr import cllr, min_cllr
 from vpeval.metrics.eer import eer_rocch
 from vpeval.metrics.scores import pool
-from vpeval.metrics.strongest import strongest
-from vpeval.metrics.verification import ScoredTrials
 
 
 def trials(seed, speakers=20, utts=6, separations=(2.0, 1.5)):
@@ -60,10 +58,15 @@ def test_attackers_that_agree_share_the_weight():
     assert fusion.weights[0] == pytest.approx(fusion.weights[1], rel=0.01)
 
 
-def test_attackers_without_any_information_are_not_fused():
+def test_attackers_that_development_speakers_speak_against_are_averaged_and_claim_next_to_nothing(caplog):
     scores, is_target, *_ = trials(7, separations=(-1.0, -1.0))
-    with pytest.raises(InputError, match="none of a, b is better than chance on the development trials"):
-        fit(["a", "b"], scores, is_target)
+    fusion = fit(["a", "b"], scores, is_target)
+    assert "none of a, b is better than chance on the development trials" in caplog.text
+    assert fusion.weights[0] == pytest.approx(fusion.weights[1], rel=0.1)
+    # Where the attackers do know something, the fusion does as well, and its ratios say little all the same.
+    known, truth, *_ = trials(8)
+    assert eer(fusion(known), truth) < min(eer(known[:, 0], truth), eer(known[:, 1], truth))
+    assert np.abs(fusion(known)).max() < 0.01
 
 
 def test_separated_scores_have_finite_weights():
@@ -97,36 +100,3 @@ def test_a_fusion_is_of_several_attackers(names):
     scores, is_target, *_ = trials(11)
     with pytest.raises(InputError, match="two or more different attackers"):
         fit(names, scores[:, : len(names)], is_target)
-
-
-def scored(seed, separation):
-    scores, is_target, enroll, speaker = trials(seed, speakers=8, utts=3, separations=(separation,))
-    return ScoredTrials(scores[:, 0], is_target, enroll, speaker)
-
-
-def test_the_strongest_attacker_is_the_one_with_the_least_eer():
-    found = strongest({"weak": scored(0, 1.0), "strong": scored(1, 3.0), "none": scored(2, 0.0)}, resamples=100)
-    assert (found.attacker, found.tried) == ("strong", 3)
-    assert found.lower <= found.eer <= found.upper
-
-
-def test_who_tries_more_attackers_does_not_get_a_higher_lower_end():
-    alone = strongest({"a": scored(0, 1.0)}, resamples=200)
-    equals = {f"a{seed}": scored(seed, 1.0) for seed in range(6)}
-    several = strongest({"a": scored(0, 1.0), **equals}, resamples=200)
-    assert several.lower <= alone.lower
-    assert several.upper <= alone.upper
-
-
-def test_one_attacker_alone_has_the_interval_of_its_eer():
-    from vpeval.metrics.verification import verification
-
-    trials_of_one = scored(3, 1.5)
-    found = strongest({"a": trials_of_one}, resamples=50, seed=4)
-    record = next(one for one in verification(trials_of_one, 50, 4) if one.metric == "eer_rocch")
-    assert (found.eer, found.lower, found.upper) == (record.value, record.lower, record.upper)
-
-
-def test_attackers_on_other_trials_are_not_compared():
-    with pytest.raises(ValueError, match="was scored on other trials"):
-        strongest({"a": scored(0, 1.0), "b": ScoredTrials(*(part[:-1] for part in vars(scored(1, 1.0)).values()))})

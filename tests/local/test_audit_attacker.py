@@ -102,6 +102,21 @@ def test_a_sound_anonymiser_raises_no_flag(run):
     assert {finding["check"] for finding in findings} == {"a", "c", "d", "e"}
 
 
+@pytest.mark.parametrize(("fused", "worse"), [(0.19, False), (0.22, False), (0.3, True)])
+def test_a_fusion_is_held_against_its_best_member(run, fused, worse):
+    members = [
+        record("toy", "aa", "ecapa", 0.2, attack="lazy-informed"),
+        record("toy", "aa", "f0", 0.4, attack="lazy-informed"),
+    ]
+    fusion = record("toy", "aa", "fusion", fused, attack="lazy-informed").with_notes({"members": "ecapa f0"})
+    findings, _ = run(("pseudo", "pseudo"), [*members, fusion])
+    (found,) = of(findings, "f")
+    assert found["flagged"] is worse
+    assert ("does worse than ecapa alone" if worse else "does not do worse than its best member ecapa") in found[
+        "sentence"
+    ]
+
+
 def test_an_identity_anonymiser_is_flagged(run):
     findings, flagged = run(("identity", "identity"))
     assert flagged == {"c", "e"}

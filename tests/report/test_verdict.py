@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,26 @@ def test_the_strongest_attacker_counts():
     verdict = judged(results(eer(0.45, "oa"), eer(0.12, "aa")), "s")
     assert "against the lazy-informed attacker" in verdict.headline
     assert "12.0 %" in verdict.sentences[0]
+
+
+def test_how_many_were_tried_is_told_with_an_interval_that_accounts_for_the_choice():
+    notes = {"chosen": "a", "chosen_condition": "aa", "attack_model": "lazy-informed", "attackers": 1, "attacks": 2}
+    chosen = Record(
+        *("strongest_attack", 0.12, 0.04, 0.21),
+        params={"eer": "eer_threshold"},
+        notes={**notes, "sets": 1},
+        system="s",
+        set="toy_test",
+    )
+    other = replace(chosen, params={"eer": "eer_kaldi"}, lower=0.0)
+    verdict = judged(results(eer(0.45, "oa"), eer(0.12, "aa"), chosen, other), "s")
+    assert "in 12.0 % [4.0 %, 21.0 %] of the cases" in verdict.sentences[0]
+    assert (
+        "the strongest of 2 attacks by 1 attacker, with an interval that accounts for the choice"
+        in verdict.sentences[0]
+    )
+    assert "the strongest of 2 attacks by 1 attacker" in verdict.tiles[0].note
+    assert "It is the only attack." in judged(results(eer(0.12)), "s").sentences[0]
 
 
 def test_only_test_sets_count_where_there_are_some():

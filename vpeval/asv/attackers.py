@@ -1,8 +1,9 @@
 """Attackers as data: what a yaml of conf/asv/ says an attacker is, and what both vocabularies call its attacks.
 
 A yaml either describes an encoder (``encoder: …``), which attacks as it is, or a training (``mode: …``) that makes an
-attacker of one. The VoicePrivacy challenges and the legal paper (Vauquier et al., 2025) name attacks differently:
-the challenge's "semi-informed" is the paper's "Informed", whose "Semi-Informed" has no name in the challenge.
+attacker of one, or a fusion of other attackers (``mode: fusion``). The VoicePrivacy challenges and the legal paper
+(Vauquier et al., 2025) name attacks differently: the challenge's "semi-informed" is the paper's "Informed", whose
+"Semi-Informed" has no name in the challenge.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from vpeval.core.errors import InputError
 
 MODES = ("scratch", "finetune", "backend")
 PRETRAINED = "pretrained"
+FUSION = "fusion"
 SAME, ORIGINAL = "same", "original"
 _NONE = "none"
+SEMI_INFORMED, SIMILAR_SYSTEM = ("semi-informed", "Informed"), (_NONE, "Semi-Informed")
+"""What the challenge and the legal paper call attackers trained on speech of the system, and of a similar one."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +39,23 @@ class Attacker:
     """How its vectors are compared where no back end does it: cosine, or euclidean for histograms."""
     backend: str = ""
     """The back end that comes with the encoder, for `vpeval.asv.backend.load`; none: cosines, or one is trained."""
+    members: tuple[str, ...] = ()
+    """Whose scores a fusion combines; none: those of all other attackers of the run."""
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """The conditions that make sense: who trained on anonymised speech compares anonymised speech."""
+        """The conditions that make sense: who trained on anonymised speech compares anonymised speech.
+
+        Those of a fusion depend on its members, which the plan knows.
+        """
+        if self.mode == FUSION:
+            return ()
         return ("oo", "oa", "aa") if self.trained_on == ORIGINAL else ("aa",)
 
     @property
     def scores_are_llrs(self) -> bool:
         """Whether its scores are log-likelihood ratios: only then does the (actual) Cllr mean anything."""
-        return self.mode == "backend" or bool(self.backend)
+        return self.mode in ("backend", FUSION) or bool(self.backend)
 
     def training_system(self, system: str) -> str:
         """The system whose speech it is trained on when `system` is under test."""
@@ -56,7 +67,9 @@ class Attacker:
 
     @property
     def scoring(self) -> str:
-        """What its scores are: cosines, or log-likelihood ratios of PLDA."""
+        """What its scores are: cosines, log-likelihood ratios of PLDA, or a fusion of those of others."""
+        if self.mode == FUSION:
+            return FUSION
         return "plda" if self.scores_are_llrs else "cosine"
 
     def embeddings(self, system: str) -> str:
@@ -72,8 +85,8 @@ class Attacker:
         if self.trained_on == ORIGINAL:
             return "lazy-informed", _NONE
         if self.training_system(system) == system:
-            return "semi-informed", "Informed"
-        return _NONE, "Semi-Informed"
+            return SEMI_INFORMED
+        return SIMILAR_SYSTEM
 
 
 def model_of(config: Path) -> str:
@@ -114,7 +127,18 @@ def read_attacker(path: Path) -> Attacker:
             raise InputError(f"'similarity' must be cosine or euclidean, not '{similarity}'", path)
         own = _own_backend(path, config)
         return Attacker(path.stem, PRETRAINED, path.stem, "", ORIGINAL, similarity, own)
+    if isinstance(config, dict) and config.get("mode") == FUSION:
+        return _fusion(path)
     settings = read_config(path, mode=str, start=str, profile=str, trained_on=str)
     if settings["mode"] not in MODES:
-        raise InputError(f"'mode' must be one of {', '.join(MODES)}, not '{settings['mode']}'", path)
+        raise InputError(f"'mode' must be one of {', '.join((*MODES, FUSION))}, not '{settings['mode']}'", path)
     return Attacker(path.stem, settings["mode"], settings["start"], settings["profile"], settings["trained_on"])
+
+
+def _fusion(path: Path) -> Attacker:
+    members = read_config(path, mode=str, members=list)["members"]
+    if wrong := [name for name in members if not isinstance(name, str) or name == path.stem]:
+        raise InputError(f"'members' must be names of other attackers, not {wrong[0]!r}", path)
+    if len(members) == 1 or len(set(members)) < len(members):
+        raise InputError("'members' must be two or more different attackers, or [] for all others of the run", path)
+    return Attacker(path.stem, FUSION, "", "", "", members=tuple(members))

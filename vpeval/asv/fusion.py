@@ -2,12 +2,14 @@
 
 LLR = Σ w_a · s_a + b with w_a ≥ 0 by logistic regression (Brümmer et al., IEEE TASLP 15(7), 2007), trained on trials of
 the development sets, never on those under test. No attacker is turned round: one that is worse than chance on the
-development speakers gets the weight 0. Scores of the development sets themselves are fused with weights from other
+development speakers gets the weight 0. Where all are, their mean is taken, so that a fusion never claims chance where a
+member may know something, as ratios near 1. Scores of the development sets themselves are fused with weights from other
 speakers (`fuse_held_out`), so that they are no better than an attacker could have them.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,8 +25,10 @@ Floats = NDArray[np.float64]
 Truths = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 
+log = logging.getLogger(__name__)
 _RIDGE = 1e-3  # on weights of standardised scores: attackers that say the same share the weight instead of fighting
 _FOLDS = 5
+_FAINT = 1e-3  # size of log-likelihood ratios that development speakers speak against
 
 
 @dataclass(frozen=True)
@@ -66,9 +70,11 @@ def fit(attackers: Sequence[str], scores: Floats, is_target: Truths) -> Fusion:
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     weights = found[:-1] / spread
     if not weights.any():
-        raise InputError(
-            f"none of {', '.join(attackers)} is better than chance on the development trials; nothing to fuse"
+        log.warning(
+            "none of %s is better than chance on the development trials; their mean is taken", ", ".join(attackers)
         )
+        weights = _FAINT / len(attackers) / spread
+        return Fusion(tuple(attackers), weights, float(-weights @ centre))
     return Fusion(tuple(attackers), weights, float(found[-1] - weights @ centre))
 
 

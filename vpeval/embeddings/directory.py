@@ -7,7 +7,7 @@ are sorted in the C locale, so that everything drawn from a seed depends on the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
@@ -247,6 +247,15 @@ def pool(parts: Sequence[Embeddings]) -> Embeddings:
     for place, part in zip(places, parts, strict=True):
         vectors[place] = part.vectors
     return order.embeddings(parts[0].directory, utts, vectors)
+
+
+def join(parts: Sequence[Embeddings]) -> Embeddings:
+    """The same utterances by several encoders, their vectors beside each other."""
+    first = parts[0]
+    for part in parts[1:]:
+        if (part.utts, part.speakers) != (first.utts, first.speakers):
+            raise InputError(f"does not hold the utterances of {first.directory}; extract both again", part.directory)
+    return replace(first, vectors=np.hstack([part.vectors for part in parts]))
 
 
 @dataclass(frozen=True)

@@ -1,56 +1,86 @@
-"""The strongest of several attackers, with an interval that knows that it was chosen.
+"""The strongest of several attacks, with an interval that knows that it was chosen.
 
-The least EER of several is small partly by luck: the attacker that fits the speakers at hand best is chosen on them.
-In every resample of speakers the choice is made anew, among all attackers on the same speakers, and the interval (see
-`intervals`) is that of the least EER. No end of it is above that of the chosen attacker alone: who tries more attackers
+The least EER of several is small partly by luck: the attack that fits the speakers at hand best is chosen on them. In
+every resample of speakers the choice is made anew, among all attacks on the same speakers, and the interval (see
+`intervals`) is that of the least EER. No end of it is above that of the chosen attack alone: who tries more attackers
 must claim less privacy, not more.
+
+An attack may be on several sets of trials; its EER is the mean over them. A speaker of several is drawn for all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
-from vpeval.metrics.eer import eer_rocch
-from vpeval.metrics.intervals import rate_interval
-from vpeval.metrics.verification import ScoredTrials, resampled
+from vpeval.metrics.intervals import NO_INTERVAL, SpeakerInterval, rate_interval
+from vpeval.metrics.scores import Floats, PooledScores
+from vpeval.metrics.verification import EERS, Resampling, ScoredTrials, draws
+
+A = TypeVar("A", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Strongest:
-    """The attacker with the least EER (ROCCH; the first where several have it), out of `tried`."""
+class Strongest(Generic[A]):
+    """The attack with the least EER (the first where several have it), out of `tried`."""
 
-    attacker: str
+    attack: A
     eer: float
-    lower: float | None
-    upper: float | None
+    interval: SpeakerInterval
     tried: int
 
 
-def strongest(attackers: Mapping[str, ScoredTrials], resamples: int = 1000, seed: int = 0) -> Strongest:
-    """Of attackers on the same trials; the interval is left out if `resamples` is 0."""
-    if not attackers:
-        raise ValueError("at least one attacker is expected")
-    first = next(iter(attackers.values()))
-    for name, trials in attackers.items():
-        if not (np.array_equal(trials.enroll, first.enroll) and np.array_equal(trials.speaker, first.speaker)):
-            raise ValueError(f"attacker {name} was scored on other trials")
-    eers = {name: eer_rocch(trials.pooled()).value for name, trials in attackers.items()}
-    best = min(eers, key=lambda name: eers[name])
+def strongest(
+    attacks: Mapping[A, Sequence[ScoredTrials]], metric: str = "eer_rocch", resamples: int = 1000, seed: int = 0
+) -> Strongest[A]:
+    """Of attacks on the same sets of trials, whose speakers are numbered alike in all of them, by the EER `metric`.
+
+    The interval is left out if `resamples` is 0.
+    """
+    if not attacks or not all(attacks.values()) or len({len(sets) for sets in attacks.values()}) > 1:
+        raise ValueError("at least one attack, and all attacks on the same sets, are expected")
+    eer, highest = EERS[metric], 0.5 if metric == "eer_rocch" else 1.0
+    eers = {attack: _mean(eer, [trials.pooled() for trials in sets]) for attack, sets in attacks.items()}
+    best = min(eers, key=lambda attack: eers[attack])
     if resamples == 0:
-        return Strongest(best, eers[best], None, None, len(eers))
-    samples = {
-        name: np.array([eer_rocch(pooled).value for pooled, _ in resampled(trials, resamples, seed)])
-        for name, trials in attackers.items()
-    }
-    targets, speakers = int(first.is_target.sum()), first.n_target_speakers
+        return Strongest(best, eers[best], NO_INTERVAL, len(eers))
+    samples = _samples(attacks, eer, resamples, seed)
+    chosen_sets = attacks[best]
+    targets = sum(int(trials.is_target.sum()) for trials in chosen_sets)
+    speakers = len(np.unique(np.concatenate([trials.enroll[trials.is_target] for trials in chosen_sets])))
+    drawn = {"resamples": resamples, "seed": seed}
     alone, chosen = (
-        rate_interval(eers[best], column, targets, speakers, {}, highest=0.5)
-        for column in (samples[best], np.min(list(samples.values()), axis=0))
+        rate_interval(eers[best], column, targets, speakers, drawn, highest)
+        for column in (samples[list(attacks).index(best)], samples.min(axis=0))
     )
     if alone.lower is None or alone.upper is None or chosen.lower is None or chosen.upper is None:
-        return Strongest(best, eers[best], None, None, len(eers))
+        return Strongest(best, eers[best], alone, len(eers))
     ends = min(alone.lower, chosen.lower), min(alone.upper, chosen.upper)
-    return Strongest(best, eers[best], *ends, len(eers))
+    return Strongest(best, eers[best], SpeakerInterval(*ends, {**chosen.notes, "chosen_of": len(eers)}), len(eers))
+
+
+def _samples(
+    attacks: Mapping[A, Sequence[ScoredTrials]], eer: Callable[[PooledScores], float], resamples: int, seed: int
+) -> Floats:
+    """The EER of every attack (a row) for every resample of speakers; who has no trials in a set is drawn again."""
+    resampling = [[Resampling.of(trials) for trials in sets] for sets in attacks.values()]
+    speakers = max(trials.n_speakers for sets in attacks.values() for trials in sets)
+    samples = np.empty((len(attacks), resamples))
+    done = 0
+    for drawn in draws(speakers, seed):
+        pooled = [[one(drawn) for one in sets] for sets in resampling]
+        whole = [[found for found in sets if found is not None] for sets in pooled]
+        if [len(sets) for sets in whole] != [len(sets) for sets in pooled]:
+            continue
+        samples[:, done] = [_mean(eer, sets) for sets in whole]
+        done += 1
+        if done == resamples:
+            break
+    return samples
+
+
+def _mean(eer: Callable[[PooledScores], float], sets: Sequence[PooledScores]) -> float:
+    return float(np.mean([eer(pooled) for pooled in sets]))

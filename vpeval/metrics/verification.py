@@ -98,12 +98,16 @@ _EERS: dict[str, Callable[[PooledScores], Eer]] = {
     "eer_threshold": eer_threshold,
     "eer_rocch": eer_rocch,
 }
+EERS: Mapping[str, Callable[[PooledScores], float]] = {
+    "eer_kaldi": lambda pooled: eer_kaldi_fair(pooled).value,
+    "eer_threshold": lambda pooled: eer_threshold(pooled).value,
+    "eer_rocch": lambda pooled: eer_rocch(pooled).value,
+}
+"""The estimators of the equal error rate, by the names of their metrics."""
 _METRICS = (
-    _Metric(
-        "eer_kaldi", lambda pooled: eer_kaldi_fair(pooled).value, {"estimator": "k/Nt of Kaldi's compute-eer"}, 1.0
-    ),
-    _Metric("eer_threshold", lambda pooled: eer_threshold(pooled).value, {"estimator": "closest error rates"}, 1.0),
-    _Metric("eer_rocch", lambda pooled: eer_rocch(pooled).value, {"estimator": "ROC convex hull"}, 0.5),
+    _Metric("eer_kaldi", EERS["eer_kaldi"], {"estimator": "k/Nt of Kaldi's compute-eer"}, 1.0),
+    _Metric("eer_threshold", EERS["eer_threshold"], {"estimator": "closest error rates"}, 1.0),
+    _Metric("eer_rocch", EERS["eer_rocch"], {"estimator": "ROC convex hull"}, 0.5),
     _Metric("cllr", cllr, {"estimator": "scores as log-likelihood ratios"}),
     _Metric("min_cllr", min_cllr, {"estimator": "PAV"}, 1.0, weight=4),
     _Metric("zebra_population", zebra_population, {"estimator": "PAV"}, 1.0, weight=4, gain=1 / math.log(4)),
@@ -213,22 +217,52 @@ def resampled(trials: ScoredTrials, resamples: int, seed: int) -> Iterator[tuple
 
     The same seed draws the same speakers, whatever the scores are.
     """
-    pooled = trials.pooled()
-    position = np.searchsorted(pooled.score, trials.score)
-    target, nontarget = np.flatnonzero(trials.is_target), np.flatnonzero(~trials.is_target)
-    rng = generator(seed, "verification")
+    resampling = Resampling.of(trials)
     done = repeated = 0
-    while done < resamples:
-        drawn = multiplicities(trials.n_speakers, 1, rng)[0]
-        target_weight = drawn[trials.enroll[target]]
-        nontarget_weight = drawn[trials.enroll[nontarget]] * drawn[trials.speaker[nontarget]]
-        if target_weight.any() and nontarget_weight.any():
-            counts = (
-                np.bincount(position[rows], weight, len(pooled.score)).astype(np.int64)
-                for rows, weight in ((target, target_weight), (nontarget, nontarget_weight))
-            )
-            yield pooled.reweighted(*counts), repeated
+    for drawn in draws(trials.n_speakers, seed) if resamples else ():
+        if (pooled := resampling(drawn)) is not None:
+            yield pooled, repeated
             done += 1
             repeated = 0
+            if done == resamples:
+                return
         else:
             repeated += 1
+
+
+def draws(speakers: int, seed: int) -> Iterator[NDArray[np.int64]]:
+    """How often each speaker is drawn, again and again."""
+    rng = generator(seed, "verification")
+    while True:
+        yield multiplicities(speakers, 1, rng)[0]
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """Trials made ready to be counted again for drawn speakers."""
+
+    trials: ScoredTrials
+    pooled: PooledScores
+    position: NDArray[np.intp]
+    target: NDArray[np.intp]
+    nontarget: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, trials: ScoredTrials) -> Resampling:
+        """Sort the scores once and for all."""
+        pooled = trials.pooled()
+        position = np.searchsorted(pooled.score, trials.score)
+        return cls(trials, pooled, position, np.flatnonzero(trials.is_target), np.flatnonzero(~trials.is_target))
+
+    def __call__(self, drawn: NDArray[np.int64]) -> PooledScores | None:
+        """The scores where every speaker is `drawn` so often; None where no target or no nontarget trial is left."""
+        trials, target, nontarget = self.trials, self.target, self.nontarget
+        target_weight = drawn[trials.enroll[target]]
+        nontarget_weight = drawn[trials.enroll[nontarget]] * drawn[trials.speaker[nontarget]]
+        if not (target_weight.any() and nontarget_weight.any()):
+            return None
+        counts = (
+            np.bincount(self.position[rows], weight, len(self.pooled.score)).astype(np.int64)
+            for rows, weight in ((target, target_weight), (nontarget, nontarget_weight))
+        )
+        return self.pooled.reweighted(*counts)

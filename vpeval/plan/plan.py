@@ -12,11 +12,11 @@ from functools import cached_property
 from pathlib import Path
 
 from vpeval.anon import hooks
-from vpeval.asv.attackers import PRETRAINED, Attacker, model_of, read_attacker
+from vpeval.asv.attackers import FUSION, PRETRAINED, SEMI_INFORMED, SIMILAR_SYSTEM, Attacker, model_of, read_attacker
 from vpeval.core.errors import InputError
 from vpeval.corpora.table import NAME as TABLE
 from vpeval.plan.absent import without_absent
-from vpeval.plan.recipe import Recipe, read_recipe
+from vpeval.plan.recipe import Pair, Recipe, read_recipe
 from vpeval.results.names import CONDITIONS, ORIGINAL, TEXT_RULES, SetName
 
 DATA, EXP = Path("data"), Path("exp")
@@ -54,12 +54,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Attack:
-    """An attacker in a condition, against the system under test."""
+    """An attacker in a condition, against the system under test; a fusion has the attacks of its members."""
 
     attacker: Attacker
     condition: str
     tested: str
     exp: Path
+    members: tuple[Attack, ...] = ()
 
     @property
     def system(self) -> str:
@@ -96,8 +97,16 @@ class Attack:
     @property
     def notes(self) -> dict[str, str]:
         """What every record of this attack tells about it: its names in both vocabularies, and its scores."""
-        vpc, legal = self.attacker.attack(self.condition, self.tested)
+        vpc, legal = self.names
         return {"attack_model": vpc, "attack_model_legal": legal, "scoring": self.attacker.scoring}
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the challenge and the legal paper call it; a fusion knows what the best informed of its members does."""
+        if not self.members:
+            return self.attacker.attack(self.condition, self.tested)
+        known = [member.names for member in self.members]
+        return next(names for names in (SEMI_INFORMED, SIMILAR_SYSTEM, known[0]) if names in known)
 
 
 @dataclass(frozen=True)
@@ -179,15 +188,45 @@ class Plan:
         """The data directory of a set after anonymisation by a system (that under test)."""
         return DATA / version(name, system or self.system, "a")
 
+    @property
+    def singles(self) -> tuple[Attacker, ...]:
+        """The attackers that listen for themselves: all but fusions."""
+        return tuple(attacker for attacker in self.attackers if attacker.mode != FUSION)
+
     @cached_property
-    def attacks(self) -> tuple[Attack, ...]:
-        """Every attacker in every condition that it has a part in."""
+    def single_attacks(self) -> tuple[Attack, ...]:
+        """Every attacker but fusions in every condition that it has a part in."""
         return tuple(
             Attack(attacker, condition, self.system, self.exp)
-            for attacker in self.attackers
+            for attacker in self.singles
             for condition in CONDITIONS
             if condition in attacker.conditions
         )
+
+    @cached_property
+    def attacks(self) -> tuple[Attack, ...]:
+        """All attacks: those of single attackers, then fusions where two or more have a part in a condition."""
+        fused = []
+        for attacker in self.attackers:
+            for condition in CONDITIONS if attacker.mode == FUSION else ():
+                members = tuple(
+                    attack
+                    for attack in self.single_attacks
+                    if attack.condition == condition and attack.attacker.name in (attacker.members or self.names)
+                )
+                if len(members) > 1:
+                    fused.append(Attack(attacker, condition, self.system, self.exp, members))
+        return (*self.single_attacks, *fused)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all attackers."""
+        return tuple(attacker.name for attacker in self.attackers)
+
+    @property
+    def development(self) -> tuple[Pair, ...]:
+        """The pairs that scores may be calibrated and fused on."""
+        return tuple(pair for pair in self.recipe.asv_pairs if is_dev(pair.trials))
 
     def sets_of(self, name: str) -> tuple[str, ...]:
         """The sets that results called `name` rest on: a trial set with its enrolment, joined sets, or all."""
@@ -202,7 +241,7 @@ class Plan:
     def encoders(self) -> dict[str, Path]:
         """Configurations of the encoders, by the name of their embeddings; attackers may share one."""
         found = {}
-        for attacker in self.attackers:
+        for attacker in self.singles:
             if attacker.mode in (PRETRAINED, "backend"):
                 conf = attacker_conf(attacker.start)
             else:
@@ -214,7 +253,7 @@ class Plan:
         """The sets that an encoder has to embed: original ones only where somebody compares them."""
         heard = any(
             attack.condition in ("oo", "oa") or attack.attacker.mode == "backend"
-            for attack in self.attacks
+            for attack in self.single_attacks
             if attack.embeddings.name == embeddings
         )
         return tuple(
@@ -224,7 +263,7 @@ class Plan:
     @cached_property
     def heard(self) -> Path | None:
         """Embeddings of the first encoder that hears original speech as well; None where no attacker compares it."""
-        for attack in self.attacks:
+        for attack in self.single_attacks:
             if attack.condition in ("oo", "oa") or attack.attacker.mode == "backend":
                 return attack.embeddings
         return None
@@ -246,22 +285,23 @@ class Plan:
     @property
     def main(self) -> Attacker:
         """The attacker who is tried on original speech: ASV_eval of the challenges."""
-        return self.attackers[0]
+        return self.singles[0]
 
     @property
     def ranked(self) -> dict[str, str]:
         """Whose numbers the result file of the edition shows, as `results.editions.render` takes them.
 
-        Since 2022 the challenges rank by the attacker trained on anonymised speech: the last of the list.
+        Since 2022 the challenges rank by the attacker trained on anonymised speech: the last of the list
+        that is no fusion.
         """
         rules = {"text_rules": self.text_rules}
         if self.edition == "2020":
             return {"attacker": self.main.name, **rules}
-        return {"attacker": self.attackers[-1].name, "asv_eval": self.main.name, **rules}
+        return {"attacker": self.singles[-1].name, "asv_eval": self.main.name, **rules}
 
     def models(self) -> tuple[str, ...]:
         """The pretrained models of attackers and recogniser, in conf/models.yaml."""
-        confs = [*(attacker_conf(attacker.start) for attacker in self.attackers), Path("conf/asr") / f"{self.asr}.yaml"]
+        confs = [*(attacker_conf(attacker.start) for attacker in self.singles), Path("conf/asr") / f"{self.asr}.yaml"]
         if self.recipe.emotion_sets and self.ser_conf.is_file():
             confs.append(self.ser_conf)
         return tuple(dict.fromkeys(model for conf in confs if (model := model_of(conf))))
@@ -270,6 +310,12 @@ class Plan:
 def version(name: str, system: str, side: str) -> str:
     """What a set is called, original (o) or anonymised (a)."""
     return name if side == "o" else f"{name}_{system}"
+
+
+def is_dev(name: str) -> bool:
+    """Whether a set is of the development part."""
+    parts = SetName.parse(name)
+    return bool(parts and parts.partition == "dev")
 
 
 def attacker_conf(name: str) -> Path:
@@ -299,4 +345,25 @@ def make_plan(settings: Settings, attackers: tuple[str, ...] = ()) -> Plan:
     if not (asr := Path("conf/asr") / f"{plan.asr}.yaml").is_file():
         there = ", ".join(sorted(path.stem for path in asr.parent.glob("*.yaml")))
         raise InputError(f"no such recogniser; there are {there}", asr)
+    _check_fusions(plan)
     return plan
+
+
+def _check_fusions(plan: Plan) -> None:
+    """A fusion needs members to fuse, and development sets to learn how."""
+    for fusion in (attacker for attacker in plan.attackers if attacker.mode == FUSION):
+        if unknown := [name for name in fusion.members if name not in plan.names]:
+            raise InputError(
+                f"attacker '{unknown[0]}' is a member, but not among the attackers of the run; name it in --attackers",
+                attacker_conf(fusion.name),
+            )
+        if not any(attack.attacker == fusion for attack in plan.attacks):
+            raise InputError(
+                f"'{fusion.name}' fuses two or more attackers of one condition, and there are no two among "
+                f"'{' '.join(plan.names)}'; name more in --attackers"
+            )
+        if not plan.development:
+            raise InputError(
+                f"'{fusion.name}' learns its weights on development sets, and recipe {plan.recipe.recipe} has none "
+                "among its asv_pairs; leave it out"
+            )

@@ -47,11 +47,25 @@ def verify(
     if development:
         scores = calibrate([attack(one, backend) for one in development])(scores)
         calibration = "dev"
+    told = {**notes, "calibration": calibration}
+    return write_verification(trials, scores, subject.data / "utt2spk", out, resamples, seed, tags, told)
+
+
+def write_verification(
+    trials: Trials,
+    scores: Floats,
+    utt2spk: Path,
+    out: Path,
+    resamples: int,
+    seed: int,
+    tags: Mapping[str, str],
+    notes: Mapping[str, object],
+) -> list[Record]:
+    """Write ``scores``, ``records.jsonl`` and the curves of scored trials into directory `out`."""
     write_scores(out / "scores", trials, scores)
-    source = subject.data / "utt2spk"
-    scored = scored_trials(trials, scores, read_table(source, "speaker"), source)
+    scored = scored_trials(trials, scores, read_table(utt2spk, "speaker"), utt2spk)
     records = [
-        record.with_notes({**notes, "calibration": calibration}).with_files({"scores": "scores"}).tagged(tags)
+        record.with_notes(notes).with_files({"scores": "scores"}).tagged(tags)
         for record in score_verification(scored, out / "records.curves.json", resamples, seed)
     ]
     write_records(out / "records.jsonl", records)

@@ -1,4 +1,4 @@
-"""Is the attacker to be believed? Five checks on what stages 3, 5 and 6 made, each answered in a sentence.
+"""Is the attacker to be believed? Six checks on what stages 3, 5 and 6 made, each answered in a sentence.
 
 (a) control: on speech where it must succeed, the attacker is far from chance.
 (b) ladder: who knows more does not do worse, beyond the interval, than who knows less.
@@ -7,6 +7,7 @@
     speakers were identified).
 (d) level: whether the utterances of a speaker share a pseudo-speaker within a set, or in all sets.
 (e) pass-through: utterances that left the anonymiser as they came.
+(f) strongest: which attack is to be reported, among how many; and whether a fusion is as good as what it is made of.
 
 Similarities are cosines of embeddings. What counts is the gap between pairs of utterances of one speaker and of two,
 as a share of the same gap in original speech: *retention* between original and anonymised speech (1: the voice is
@@ -37,6 +38,7 @@ from vpeval.results.limits import AuditLimits, read_limits
 from vpeval.results.metrics import describe
 from vpeval.results.names import CONDITIONS
 from vpeval.results.records import Record
+from vpeval.results.strongest import attack_in_words, sets_in_words, strongest_of, tried
 
 _LEVELS = {
     "none": "The voices are those of the original, so that no level can be told,",
@@ -113,7 +115,7 @@ def examine(
     checks: Mapping[str, Path],
     edition: str,
 ) -> list[Finding]:
-    """All five checks. `pairs` are (enrolment set, trial set); `embeddings` holds original and anonymised versions of
+    """All checks. `pairs` are (enrolment set, trial set); `embeddings` holds original and anonymised versions of
     the sets by one encoder (None: there is no such encoder), `checks` the checks.json of every anonymised set."""
     limits, eer = read_limits().audit, headline_eer((record.metric for record in records), edition)
     findings = [*control(records, eer, limits), *ladder(records, eer)]
@@ -138,7 +140,8 @@ def examine(
             findings += levels(similar, limits)
     passed = {name: read_identical(path) for name, path in checks.items()}
     total = sum(count for _, count in passed.values())
-    return [*findings, pass_through({name: listed for name, (listed, _) in passed.items()}, similar, total, limits)]
+    findings.append(pass_through({name: listed for name, (listed, _) in passed.items()}, similar, total, limits))
+    return [*findings, *fusions(records, eer), *strongest(records, system, eer)]
 
 
 def _read_versions(embeddings: Path, name: str, system: str, partial: bool) -> Versions:
@@ -210,7 +213,7 @@ def ladder(records: Sequence[Record], metric: str) -> list[Finding]:
         pairs = [(attacks[weak][name], attacks[strong][name]) for name in attacks[weak] if name in attacks[strong]]
         if not pairs:
             continue
-        worse = [(low, high) for low, high in pairs if high.value > (low.value if low.upper is None else low.upper)]
+        worse = [(low, high) for low, high in pairs if high.value > _highest(low)]
         means = [float(np.mean([pair[side].value for pair in pairs])) for side in (0, 1)]
         names = [f"{attack} attacker {attacker}" for _, attacker, attack in (strong, weak)]
         numbers: dict[str, float | str] = {
@@ -234,6 +237,53 @@ def ladder(records: Sequence[Record], metric: str) -> list[Finding]:
             sentence = f"The {names[0]} does not do worse than the {names[1]} beyond the interval ({summary})."
         findings.append(Finding("b", bool(worse), sentence, numbers))
     return findings
+
+
+def fusions(records: Sequence[Record], metric: str) -> list[Finding]:
+    """(f) for every fusion in every condition, against the best of its members on the sets that it was tried on."""
+    own: dict[tuple[str, str], dict[str, Record]] = {}
+    for record in _eers(records, metric):
+        own.setdefault((record.condition, record.attacker), {})[record.set] = record
+    findings = []
+    for (condition, attacker), sets in own.items():
+        names = str(next(iter(sets.values())).notes.get("members", "")).split()
+        members = {name: own[condition, name] for name in names if sets.keys() <= own.get((condition, name), {}).keys()}
+        if not members:
+            continue
+        means = {name: float(np.mean([found[one].value for one in sets])) for name, found in members.items()}
+        best = min(means, key=lambda name: means[name])
+        low = [members[best][one] for one in sets]
+        worse = [one for one, record in zip(sets, low, strict=True) if sets[one].value > _highest(record)]
+        mean = float(np.mean([record.value for record in sets.values()]))
+        compared = f"mean {describe(metric).title} {_percent(mean)} against {_percent(means[best])}"
+        where = "-".join(condition)
+        if worse:
+            sentence = (
+                f"The fusion {attacker} of {', '.join(names)} does worse than {best} alone ({where}, {compared}), "
+                f"beyond the interval on {name_some(worse)}: it is no worst case; look at {best}."
+            )
+        else:
+            sentence = (
+                f"The fusion {attacker} of {', '.join(names)} does not do worse than its best member {best} beyond the "
+                f"interval ({where}, {compared})."
+            )
+        numbers: dict[str, float | str] = {"attacker": attacker, "best": best, "metric": metric, "eer": mean}
+        findings.append(Finding("f", bool(worse), sentence, {**numbers, "best_eer": means[best]}))
+    return findings
+
+
+def strongest(records: Sequence[Record], system: str, metric: str) -> list[Finding]:
+    """(f) for the system: what is to be reported about it; a statement, not a complaint."""
+    found = strongest_of(records, system, metric)
+    if found is None:
+        return []
+    sentence = (
+        f"The {attack_in_words(found.notes)} attacker is {tried(found.notes)}: {describe(metric).title} "
+        f"{_interval(found)}, mean of {sets_in_words(found)}; the interval accounts for the choice."
+    )
+    return [
+        Finding("f", False, sentence, {"attacker": str(found.notes["chosen"]), "metric": metric, "eer": found.value})
+    ]
 
 
 def enrolment(name: str, found: Similarity, limits: AuditLimits) -> Finding:
@@ -382,6 +432,10 @@ def _numbers(found: Similarity) -> dict[str, float]:
         for side in ("same", "other")
     }
     return {**gaps, "retention": found.retention, "coherence": found.coherence}
+
+
+def _highest(record: Record) -> float:
+    return record.value if record.upper is None else record.upper
 
 
 def _percent(value: float) -> str:

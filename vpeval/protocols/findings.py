@@ -12,7 +12,14 @@ from vpeval.core.files import write_text
 
 FILE, UTILITY_FILE = "audit.json", "utility_audit.json"
 """What was found about attackers, and about recognisers."""
-CHECKS = {"a": "control", "b": "ladder", "c": "enrolment", "d": "level", "e": "pass-through"}
+CHECKS = {
+    "a": "control",
+    "b": "ladder",
+    "c": "enrolment",
+    "d": "level",
+    "e": "pass-through",
+    "f": "strongest",
+}
 """What the checks look at, by their letters."""
 _AGAIN = "run local/audit_attacker.py again"
 

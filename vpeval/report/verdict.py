@@ -19,6 +19,7 @@ from vpeval.results.limits import VerdictLimits
 from vpeval.results.metrics import describe
 from vpeval.results.names import ORIGINAL, SetName
 from vpeval.results.records import Record
+from vpeval.results.strongest import strongest_of, tried
 
 GRADES = (
     "hardly protects the speakers",
@@ -103,7 +104,10 @@ class _Evidence:
 
 
 def _eer(results: Results, system: str, metric: str, limits: Sequence[float]) -> _Evidence | None:
-    """The mean EER over the test sets against the attacker with the lowest."""
+    """The mean EER over the test sets against the attacker with the lowest.
+
+    Where the choice of that attacker was measured with the results, its interval accounts for it.
+    """
     entries = _of_test_sets(results.of(metric))
     means = {
         series: fmean(e.record.value for e in entries if e.series == series)
@@ -115,20 +119,34 @@ def _eer(results: Results, system: str, metric: str, limits: Sequence[float]) ->
     series = min(means, key=means.__getitem__)
     value, kind = means[series], describe(metric)
     numbers = [e.record.value for e in entries if e.series == series]
-    before = [e.record.value for e in entries if e.record.system == ORIGINAL]
+    before = [e.record.value for e in entries if e.record.system == ORIGINAL and _is_of(e, series, entries)]
     original = f"original speech {_percent(fmean(before))}, " if before else ""
+    attackers = {attacker for _, _, attacker in means}
+    told, among = tried({"attackers": len(attackers), "attacks": len(means)}), ""
+    interval = ""
+    chosen = strongest_of((e.record for e in results.entries), system, metric)
+    if chosen and chosen.lower is not None and chosen.upper is not None:
+        interval = f" [{_percent(chosen.lower)}, {_percent(chosen.upper)}]"
+        among = ", with an interval that accounts for the choice" if len(means) > 1 else ""
     sentence = (
-        f"The {_attacker(series)} attacker confuses same and different speakers in {_percent(value)} of the cases: "
-        f"{kind.title}, mean over {_count(numbers, 'set')}; {original}perfect anonymisation 50 %."
+        f"The {_attacker(series)} attacker confuses same and different speakers in {_percent(value)}{interval} of the "
+        f"cases: {kind.title}, mean over {_count(numbers, 'set')}; {original}perfect anonymisation 50 %. It is "
+        f"{told}{among}."
     )
     tile = Tile(
         kind.title,
         _percent(value),
-        f"{original}chance 50 %",
+        f"{original}chance 50 %, {told}",
         min(1, 2 * fmean(before)) if before else None,
         min(1, 2 * value),
     )
     return _Evidence(sentence, (tile,), sum(value >= limit for limit in limits), series[1])
+
+
+def _is_of(entry: Entry, series: Series, entries: Sequence[Entry]) -> bool:
+    """Whether original speech was attacked by the attacker of a series, or, where that one was not tried, by any."""
+    same = {e.record.attacker for e in entries if e.record.system == ORIGINAL} & {series[2]}
+    return entry.record.attacker in same or not same
 
 
 def _found(results: Results, system: str, limits: Sequence[float]) -> _Evidence | None:

@@ -100,6 +100,14 @@ _BY_GROUP = {
             **_EER,
         ),
         _metric(
+            "strongest_attack",
+            "Strongest attack",
+            "The least mean EER over the sets of a partition of all attacks that were tried on a system; its interval "
+            "accounts for the choice of the best of several, which is made anew for resampled speakers.",
+            r"Strongest attack, \%",
+            **_EER,
+        ),
+        _metric(
             "min_cllr",
             "min Cllr",
             "The cost of the scores after perfect calibration (PAV, ties pooled), from 0 to 1.",

@@ -20,6 +20,7 @@ from vpeval.results.metrics import describe, rank
 from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.results.records import TAGS, Record
 from vpeval.results.shown import show_chance, show_interval, with_null_levels
+from vpeval.results.strongest import strongest_lines
 
 WIDTH = 120
 _TALL = 20
@@ -27,8 +28,8 @@ _ONE_SYSTEM = 2  # original speech and a system: there is room for all attackers
 _GAP = "  "
 _ABSENT = "-"
 _VERIFICATION = (*EERS, "min_cllr", "cllr")
-_SHARED = ("min_dcf", "dsys_null", "d_diag", "emotion_accuracy")
-"""Metrics that say again what others of the summary say; they are in the other files."""
+_SHARED = ("min_dcf", "dsys_null", "d_diag", "emotion_accuracy", "strongest_attack")
+"""Metrics that say again what others of the summary say, or have a line of their own; they are in the other files."""
 _COMPARED = {"deid": "oa", "g_vd": "aa"}
 """Metrics of a comparison with the original data, and the condition that they belong to."""
 _LEGEND = """\
@@ -65,6 +66,7 @@ def render(records: Sequence[Record], edition: str = "2020") -> str:
     others = [replace(r, attacker="") for r in _by_strongest(others, strongest)]
     tables = [
         _table("Privacy: speaker verification", "attacker", _fitting(verification), systems),
+        "".join(f"{line}\n" for line in strongest_lines(records, edition)),
         _table("Utility", "recogniser", _utility(utility), systems),
         _table(title, "attacker", _without_sets(others), systems),
     ]

@@ -49,7 +49,7 @@ def _import(plan: Plan, evaluated: Iterable[str], trained: Iterable[str]) -> Non
     except InputError as error:
         if not any(f"{name}: " in str(error) for name in learnt):
             raise
-        pretrained = " ".join(attacker.name for attacker in plan.attackers if attacker.mode == PRETRAINED)
+        pretrained = " ".join(attacker.name for attacker in plan.singles if attacker.mode == PRETRAINED)
         raise InputError(
             f"{error}\nAttackers are trained on {', '.join(learnt)}; without these files only --attackers "
             f"'{pretrained}' can be tried, and privacy looks better than it is"
@@ -61,5 +61,5 @@ def _import(plan: Plan, evaluated: Iterable[str], trained: Iterable[str]) -> Non
 
 def _trains(plan: Plan) -> bool:
     """Whether anything is trained on speech of the system under test."""
-    trained = any(a.mode != PRETRAINED and a.training_system(plan.system) == plan.system for a in plan.attackers)
+    trained = any(a.mode != PRETRAINED and a.training_system(plan.system) == plan.system for a in plan.singles)
     return trained or plan.settings.train_asr

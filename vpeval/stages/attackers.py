@@ -19,7 +19,7 @@ def run(plan: Plan) -> None:
     from vpeval.asv.train import Machine, Training, train_attacker
 
     settings, names = plan.settings, plan.recipe.train_sets
-    for attacker in plan.attackers:
+    for attacker in plan.singles:
         if attacker.mode == PRETRAINED:
             log.info("%s is pretrained, nothing to train", attacker.name)
             continue

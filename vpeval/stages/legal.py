@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vpeval.jobs.steps import Step
 from vpeval.plan.plan import Attack, Plan
 from vpeval.plan.recipe import Sides
+from vpeval.stages.fusion import WEIGHTS, Weights
 from vpeval.stages.piece import RECORDS, RESAMPLES, run_pieces
+
+if TYPE_CHECKING:
+    from vpeval.asv.comparison import Comparison
 
 METRICS = ("linkability", "singling_out")
 
@@ -30,18 +36,38 @@ class Legal:
     def step(self) -> Step:
         """Its records; the values of single speakers are beside them."""
         recipe = self.plan.recipe
-        vectors = [self.attack.enrolled(name) for name in self.sides.enrolls]
-        vectors += [self.attack.tried(name) for name in self.sides.tests]
+        made_from = [path for attack in self.single for path in self._inputs(attack)]
+        if self.attack.members:
+            made_from.append(self.weights)
         options = {"sizes": recipe.legal_sizes, "utts": recipe.legal_utts, **self.tags, **self.attack.notes}
         return Step(
             stage=8,
             out=self.plan.run_of(self.attack.system)
             / f"{self.metric}_{self.attack.attacker.name}-{self.attack.condition}",
             files=(RECORDS,),
-            inputs=(*vectors, *([self.attack.backend] if self.attack.backend else [])),
+            inputs=tuple(dict.fromkeys(made_from)),
             options={"seed": self.plan.settings.seed, "resamples": RESAMPLES, **options},
             code=(f"vpeval.protocols.{self.metric}",),
         )
+
+    @property
+    def single(self) -> tuple[Attack, ...]:
+        """The attacks of the members of a fusion, or the attack itself."""
+        return self.attack.members or (self.attack,)
+
+    @property
+    def weights(self) -> Path:
+        """What a fusion learnt in stage 6."""
+        return Weights(self.plan, self.attack).step.out / WEIGHTS
+
+    def _inputs(self, attack: Attack) -> list[Path]:
+        return [*self._enrolled(attack), *self._tried(attack), *([attack.backend] if attack.backend else [])]
+
+    def _enrolled(self, attack: Attack) -> tuple[Path, ...]:
+        return tuple(attack.enrolled(name) for name in self.sides.enrolls)
+
+    def _tried(self, attack: Attack) -> tuple[Path, ...]:
+        return tuple(attack.tried(name) for name in self.sides.tests)
 
     @property
     def tags(self) -> dict[str, str]:
@@ -51,12 +77,14 @@ class Legal:
 
     def make(self, out: Path) -> str:
         """Link or single out."""
-        from vpeval.asv.comparison import read_comparison
-        from vpeval.embeddings.directory import read_pooled
+        from vpeval.embeddings.directory import join, read_pooled
         from vpeval.protocols import linkability, singling_out
 
-        enroll = read_pooled(tuple(self.attack.enrolled(name) for name in self.sides.enrolls))
-        test = read_pooled(tuple(self.attack.tried(name) for name in self.sides.tests))
+        enrolled, tried = (
+            [read_pooled(side(attack)) for attack in self.single] for side in (self._enrolled, self._tried)
+        )
+        comparison = self._comparison([part.vectors.shape[1] for part in enrolled])
+        enroll, test = join(enrolled), join(tried)
         # Who is not enrolled cannot be linked, and who is not tried cannot be singled out: they are impostors only.
         if self.metric == "linkability":
             test = test.of(enroll.speakers)
@@ -64,10 +92,19 @@ class Legal:
             enroll = enroll.of(test.speakers)
         protocol = linkability.of_recipe if self.metric == "linkability" else singling_out.of_recipe
         recipe, seed = self.plan.recipe, self.plan.settings.seed
-        comparison = read_comparison(str(self.attack.backend) if self.attack.backend else None)
         scores = protocol(enroll, test, comparison, recipe.legal_sizes, recipe.legal_utts, RESAMPLES, seed)
         scores.write(out / RECORDS, self.tags, notes=self.attack.notes)
         return f"{len(scores.records)} numbers"
+
+    def _comparison(self, sizes: Sequence[int]) -> Comparison:
+        """How vectors are compared, which have `sizes` dimensions by the encoders of the attacks."""
+        from vpeval.asv.comparison import Fused, read_comparison
+        from vpeval.protocols.fusion import read_weights
+
+        found = tuple(read_comparison(str(attack.backend) if attack.backend else None) for attack in self.single)
+        if not self.attack.members:
+            return found[0]
+        return Fused(found, tuple(sizes), tuple(read_weights(self.weights).weights.tolist()))
 
 
 def pieces(plan: Plan) -> list[Legal]:
@@ -77,4 +114,6 @@ def pieces(plan: Plan) -> list[Legal]:
 
 def run(plan: Plan) -> None:
     """Measure both criteria."""
-    run_pieces(pieces(plan), maker=5)
+    found = pieces(plan)
+    run_pieces((piece for piece in found if not piece.attack.members), maker=5)
+    run_pieces((piece for piece in found if piece.attack.members), maker=6)

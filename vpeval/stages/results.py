@@ -156,7 +156,7 @@ def _write_files(plan: Plan) -> str:
 
 
 def _training_logs(plan: Plan) -> dict[str, Path]:
-    places = {attacker.name: plan.exp / "asv" / attacker.instance(plan.system) for attacker in plan.attackers}
+    places = {attacker.name: plan.exp / "asv" / attacker.instance(plan.system) for attacker in plan.singles}
     return {name: place / "epochs.jsonl" for name, place in places.items() if (place / "epochs.jsonl").is_file()}
 
 

@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+
+from vpeval.metrics.strongest import strongest
+from vpeval.metrics.verification import EERS, ScoredTrials, verification
+
+
+def scored(seed, separation, speakers=8, utts=3, first=0):
+    """All speakers, numbered from `first`, against all utterances."""
+    enroll = np.repeat(np.arange(speakers), speakers * utts)
+    speaker = np.tile(np.repeat(np.arange(speakers), utts), speakers)
+    is_target = enroll == speaker
+    score = separation * is_target + np.random.default_rng(seed).standard_normal(len(enroll))
+    return ScoredTrials(score, is_target, enroll + first, speaker + first)
+
+
+def test_the_strongest_attack_is_the_one_with_the_least_eer():
+    attacks = {"weak": [scored(0, 1.0)], "strong": [scored(1, 3.0)], "none": [scored(2, 0.0)]}
+    found = strongest(attacks, resamples=100)
+    assert (found.attack, found.tried) == ("strong", 3)
+    assert found.interval.lower <= found.eer <= found.interval.upper
+    assert found.interval.notes["chosen_of"] == 3
+
+
+def test_who_tries_more_attackers_does_not_claim_more_privacy():
+    alone = strongest({0: [scored(0, 1.0)]}, resamples=200)
+    several = strongest({seed: [scored(seed, 1.0)] for seed in range(6)}, resamples=200)
+    assert several.eer <= alone.eer
+    assert several.interval.lower < alone.interval.lower
+    assert several.interval.upper <= alone.interval.upper
+
+
+@pytest.mark.parametrize("metric", EERS)
+def test_one_attack_alone_has_the_interval_of_its_eer(metric):
+    trials = scored(3, 1.5)
+    found = strongest({"a": [trials]}, metric, resamples=50, seed=4)
+    record = next(one for one in verification(trials, 50, 4) if one.metric == metric)
+    assert (found.eer, found.interval.lower, found.interval.upper) == (record.value, record.lower, record.upper)
+
+
+def test_an_attack_on_two_sets_has_their_mean_eer_and_a_narrower_interval():
+    sets = [scored(5, 1.5), scored(6, 1.5, first=8)]
+    both = strongest({"a": sets}, resamples=200)
+    single = [strongest({"a": [one]}, resamples=200) for one in sets]
+    assert both.eer == pytest.approx(np.mean([one.eer for one in single]))
+    width = both.interval.upper - both.interval.lower
+    assert width < min(one.interval.upper - one.interval.lower for one in single)
+
+
+def test_other_speakers_are_more_evidence_than_other_trials_of_the_same():
+    same = strongest({"a": [scored(7, 1.0), scored(7, 1.0)]}, resamples=200)
+    others = strongest({"a": [scored(7, 1.0), scored(7, 1.0, first=8)]}, resamples=200)
+    assert same.eer == others.eer
+    assert others.interval.upper - others.interval.lower < 0.95 * (same.interval.upper - same.interval.lower)
+
+
+def test_without_resamples_there_is_no_interval():
+    found = strongest({"a": [scored(0, 1.0)]}, resamples=0)
+    assert (found.interval.lower, found.interval.upper) == (None, None)
+
+
+@pytest.mark.parametrize("attacks", [{}, {"a": []}, {"a": [scored(0, 1.0)], "b": []}])
+def test_attacks_on_other_sets_are_not_compared(attacks):
+    with pytest.raises(ValueError, match="all attacks on the same sets"):
+        strongest(attacks)

@@ -6,9 +6,9 @@ Usage: local/compare.py [options] <out-dir> [<name>=]<results> ...
        local/compare.py --edition 2022 exp/comparison mine=exp/libri/runs/mine/results.jsonl b2=RESULTS_summary_mcadams
 
 Results are results.jsonl or result files of VoicePrivacy 2020, 2022, 2024 or 2026; <name> names their system. Written
-are comparison.txt, which is printed as well, privacy_utility.{svg,pdf,png} and, where two or more tables name the
-scores of the same trials by the same attacker, differences.jsonl. Systems are ranked by the rules of 2022 or 2024; 2020
-had none, and those of 2026 are not known.
+are comparison.txt, which is printed as well, privacy_utility.{svg,pdf,png} and, where tables of two or more systems
+name scores or transcripts of the same data by the same attacker or recogniser, differences.jsonl. Systems are ranked by
+the rules of 2022 or 2024; 2020 had none, and those of 2026 are not known.
 """
 
 from pathlib import Path
@@ -23,7 +23,7 @@ def main() -> None:
     """Read the results, put them side by side."""
     parser = script.Parser(__doc__)
     parser.add_argument("--edition", choices=EDITIONS, default="2024", help="whose EER and ranking rules (2024)")
-    parser.add_argument("--versus", metavar="SYSTEM", default="", help="system to compare with (the first with scores)")
+    parser.add_argument("--versus", metavar="SYSTEM", default="", help="differences from this system only (all pairs)")
     parser.add_argument("--data", type=Path, default=Path("data"), help="where the data directories are (data)")
     parser.add_argument("--bootstrap", type=script.natural, default=1000, metavar="N", help="resamples; 0: no p values")
     parser.add_argument("--seed", type=int, default=0)

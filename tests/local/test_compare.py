@@ -50,16 +50,21 @@ def test_runs_and_published_baselines_share_table_differences_ranking_and_plot(c
     done = compare("out", "runs/weak/results.jsonl", "runs/strong/results.jsonl", "b4_2024=result_for_rank_b4")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(Path("out/comparison.txt").read_text())
-    for word in ("EER (threshold) %  b4_2024", "Differences\n", "Ranking by the rules of VoicePrivacy 2024"):
+    for word in (
+        "EER (threshold) %  b4_2024",
+        "Differences: planned tests\n",
+        "Ranking by the rules of VoicePrivacy 2024",
+    ):
         assert word in done.stdout
     assert {path.name for path in Path("out").iterdir()} == {
         "comparison.txt",
         "differences.jsonl",
         *(f"privacy_utility.{kind}" for kind in ("pdf", "png", "svg")),
     }
-    eer, _ = read_records("out/differences.jsonl")
-    assert (eer.system, eer.params["versus"], eer.metric) == ("strong", "weak", "eer_threshold_difference")
-    assert eer.value > 0.3
+    eer, cllr = read_records("out/differences.jsonl")
+    assert (eer.system, eer.params["versus"], eer.metric) == ("weak", "strong", "eer_threshold_difference")
+    assert eer.value < -0.3
+    assert (eer.notes["family"], cllr.notes["family"]) == ("planned", "exploratory")
 
 
 def test_the_same_comparison_gives_the_same_files(compare):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from vpeval.core.errors import InputError
-from vpeval.results import significance as compare
+from vpeval.results import overview, ranking
 from vpeval.results.limits import read_limits
-from vpeval.results.records import Record, read_records, write_records
+from vpeval.results.records import Record
 
 LIMITS = read_limits()
 RULES = LIMITS.rules["2024"]
@@ -27,7 +27,7 @@ def system(name, f, m, wer, uar=None, attacker="ASV_eval_anon", metric="eer_thre
 def test_systems_are_ranked_by_utility_inside_classes_of_the_mean_eer():
     records = [*system("a", 8, 11, 2.0), *system("b", 10, 10, 9.0), *system("c", 34, 34.6, 4.4, 38),
                *system("d", 29, 31, 5.9, 42), *system("e", 31, 30, 4.4, 40)]  # fmt: skip
-    found = [(s.system, s.least_eer, dict(s.places)) for s in compare.ranking(records, RULES)]
+    found = [(s.system, s.least_eer, dict(s.places)) for s in ranking.ranking(records, RULES)]
     assert found == [
         ("c", 0.3, {"wer": 1, "uar": 3}),
         ("e", 0.3, {"wer": 1, "uar": 2}),
@@ -41,9 +41,9 @@ def test_the_semi_informed_attacker_counts_and_its_absence_is_noted():
     semi = system("a", 12, 12, 2.0, attacker="ecapa_plda")[:2]
     semi = [replace(record, notes={"attack_model": "semi-informed"}) for record in semi]
     records = system("a", 20, 20, 2.0, attacker="ecapa") + semi
-    (standing,) = compare.ranking(records, RULES)
+    (standing,) = ranking.ranking(records, RULES)
     assert (standing.model, standing.least_eer, standing.note) == ("semi-informed", 0.1, "")
-    (standing,) = compare.ranking(system("a", 20, 20, 2.0, attacker="ecapa"), RULES)
+    (standing,) = ranking.ranking(system("a", 20, 20, 2.0, attacker="ecapa"), RULES)
     assert (standing.model, standing.least_eer) == ("lazy-informed", 0.2)
     assert "no semi-informed attacker" in standing.note
 
@@ -51,12 +51,12 @@ def test_the_semi_informed_attacker_counts_and_its_absence_is_noted():
 def test_the_ranking_of_2022_asks_for_pitch():
     pitch = Record("pitch_correlation", 0.25, system="a", set="toy_test_trials_f")
     rules = LIMITS.rules["2022"]
-    assert "unknown" in compare.ranking(system("a", 20, 20, 2.0), rules)[0].note
-    assert "0.250 is not above 0.3" in compare.ranking([*system("a", 20, 20, 2.0), pitch], rules)[0].note
+    assert "unknown" in ranking.ranking(system("a", 20, 20, 2.0), rules)[0].note
+    assert "0.250 is not above 0.3" in ranking.ranking([*system("a", 20, 20, 2.0), pitch], rules)[0].note
 
 
 def test_a_ranking_says_that_its_thresholds_are_not_confirmed():
-    text = compare.render_ranking(compare.ranking(system("a", 20, 20, 2.0), RULES), RULES)
+    text = ranking.render_ranking(ranking.ranking(system("a", 20, 20, 2.0), RULES), RULES)
     assert "10/20/30/40 % (thresholds unconfirmed)" in text
     assert ">= 20 %  a " in text
 
@@ -66,7 +66,7 @@ def test_the_overview_has_a_line_per_system_and_attack():
         *system("a", 20, 30, 2.0),
         Record("wer", 1.0, 0.5, 1.5, system="original", set="toy_dev_asr", condition="o"),
     ]
-    assert compare.overview(records, "2024").splitlines() == [
+    assert overview.overview(records, "2024").splitlines() == [
         "                   system    condition  attacker       dev               test",
         "EER (threshold) %  a         a-a        ASV_eval_anon                 -  25.00",
         "WER %              original  o                         1.00 [0.50,1.50]      -",
@@ -76,58 +76,7 @@ def test_the_overview_has_a_line_per_system_and_attack():
 
 def test_nothing_to_compare_is_an_error():
     with pytest.raises(InputError, match="no verification or recognition results"):
-        compare.overview([], "2024")
-
-
-@pytest.fixture
-def runs(tmp_path):
-    """Two runs over the same trials of eight speakers: one attacker is nearly always right, the other guesses."""
-    speakers = [f"s{i}" for i in range(8)]
-    pairs = [(spk, f"{other}-{k}", spk == other) for spk in speakers for other in speakers for k in range(3)]
-    data = tmp_path / "data/toy_test_trials_f"
-    data.mkdir(parents=True)
-    (data / "trials").write_text("".join(f"{s} {u} {'target' if t else 'nontarget'}\n" for s, u, t in pairs))
-    (data / "utt2spk").write_text("".join(f"{s}-{k} {s}\n" for s in speakers for k in range(3)))
-    rng = np.random.default_rng(0)
-    for name, strength in (("good", 0.0), ("bad", 8.0)):
-        directory = tmp_path / name / f"ASV-x-toy_test_trials_f_{name}"
-        directory.mkdir(parents=True)
-        scores = [rng.normal() + strength * t for _, _, t in pairs]
-        (directory / "scores").write_text("".join(f"{s} {u} {v}\n" for (s, u, _), v in zip(pairs, scores, strict=True)))
-        tags = {"system": name, "set": "toy_test_trials_f", "gender": "f", "condition": "oa", "attacker": "ecapa"}
-        scored = Record("eer_kaldi", 0.5, **tags).with_files({"scores": f"{directory.name}/scores"})
-        write_records(tmp_path / name / "results.jsonl", [scored])
-    return tmp_path
-
-
-def test_paired_differences_come_with_interval_and_corrected_p_value(runs):
-    systems = compare.scored_systems([runs / "good/results.jsonl", runs / "bad/results.jsonl"], "2020")
-    found = compare.differences(systems, "bad", runs / "data", "2020", resamples=40)
-    assert [(r.metric, r.system, r.params["versus"]) for r in found] == [
-        ("eer_kaldi_difference", "good", "bad"),
-        ("min_cllr_difference", "good", "bad"),
-    ]
-    eer = found[0]
-    assert 0.2 < eer.lower < eer.value < eer.upper
-    assert eer.notes["p_value"] == eer.notes["p_holm"] == pytest.approx(2 / 41)
-    assert "0.049*" in compare.render_differences(found, LIMITS.significance)
-
-
-def test_holms_correction_by_hand():
-    records = [Record("eer_kaldi_difference", 0.1, notes={"p_value": p}) for p in (0.04, 0.01, 0.03)]
-    assert [r.notes["p_holm"] for r in compare._holm(records)] == [0.06, 0.03, 0.06]
-
-
-def test_a_run_is_not_compared_with_itself_or_with_other_trials(runs):
-    systems = compare.scored_systems([runs / "bad/results.jsonl"], "2020")
-    assert compare.differences(systems, "bad", runs / "data", "2020") == []
-
-
-def test_only_scores_of_the_same_attacker_are_compared(runs):
-    good = read_records(runs / "good/results.jsonl")
-    write_records(runs / "good/results.jsonl", [record.tagged({"attacker": "another"}) for record in good])
-    systems = compare.scored_systems([runs / "good/results.jsonl", runs / "bad/results.jsonl"], "2020")
-    assert compare.differences(systems, "bad", runs / "data", "2020", resamples=40) == []
+        overview.overview([], "2024")
 
 
 def test_the_plot_needs_privacy_and_utility():
@@ -141,10 +90,10 @@ def test_the_plot_needs_privacy_and_utility():
 
 def test_a_ranking_by_another_eer_than_that_of_the_edition_is_noted():
     both = [*system("a", 20, 20, 2.0), *system("a", 32, 32, 2.0, metric="eer_kaldi")[:2]]
-    assert [(s.least_eer, s.note) for s in compare.ranking(both, RULES)] == [(0.2, "")]
-    (standing,) = compare.ranking(both, LIMITS.rules["2022"])
+    assert [(s.least_eer, s.note) for s in ranking.ranking(both, RULES)] == [(0.2, "")]
+    (standing,) = ranking.ranking(both, LIMITS.rules["2022"])
     assert (standing.least_eer, standing.eer.metric) == (0.3, "eer_kaldi")
-    (standing,) = compare.ranking(system("a", 20, 20, 2.0), LIMITS.rules["2022"])
+    (standing,) = ranking.ranking(system("a", 20, 20, 2.0), LIMITS.rules["2022"])
     assert "by its EER (threshold): the results have no other" in standing.note
 
 

@@ -27,6 +27,7 @@ from vpeval.metrics.dcf import min_dcf
 from vpeval.metrics.dsys import DsysNull, dsys, dsys_null, dsys_pav, level_of_strangers
 from vpeval.metrics.eer import Eer, bengio_mariethoz, eer_kaldi_fair, eer_rocch, eer_threshold
 from vpeval.metrics.intervals import SpeakerInterval, rate_interval, studentised_interval, too_few
+from vpeval.metrics.paired import assess
 from vpeval.metrics.scores import Floats, PooledScores, pool
 from vpeval.metrics.zebra import zebra_individual, zebra_population, zebra_tag
 from vpeval.results.records import Record
@@ -162,9 +163,8 @@ def _null_record(null: DsysNull, trials: ScoredTrials, seed: int) -> Record:
 def paired_difference(trials: ScoredTrials, other_score: Floats, resamples: int = 1000, seed: int = 0) -> list[Record]:
     """Each metric of `trials` minus the same metric with `other_score` for the same trials, as `<metric>_difference`.
 
-    Both sides of a difference see the same resampled speakers. `notes` holds the two-sided bootstrap p value of
-    "no difference": twice the smaller share of resamples on either side of 0, the observed sample counted in. Too few
-    speakers for an interval are too few for a p value.
+    Both sides of a difference see the same resampled speakers. `notes` holds the two-sided p value of "no difference"
+    (see `paired`). Too few speakers for an interval are too few for a p value.
     """
     other = replace(trials, score=other_score)
     ours, redrawn = _resample(trials, resamples, seed)
@@ -178,8 +178,9 @@ def paired_difference(trials: ScoredTrials, other_score: Floats, resamples: int 
         if math.isnan(value):  # both infinite
             continue
         record = Record(f"{metric.name}_difference", value, params=metric.params, counts=trials.counts)
-        if resamples and not too_few(speakers):
-            record = record.with_notes({"p_value": _p_value(column)})
+        p_value = assess(value, column, speakers).p_value
+        if p_value is not None:
+            record = record.with_notes({"p_value": p_value})
         records.append(_difference_interval(value, column, speakers, drawn).of(record))
     return records
 
@@ -193,11 +194,6 @@ def _difference_interval(value: float, samples: Floats, speakers: int, drawn: Ma
 
 def _values(pooled: PooledScores, metrics: Sequence[_Metric] = _METRICS) -> list[float]:
     return [metric.function(pooled) for metric in metrics]
-
-
-def _p_value(differences: Floats) -> float:
-    smaller = min(int((differences <= 0).sum()), int((differences >= 0).sum()))
-    return min(1.0, 2 * (1 + smaller) / (1 + len(differences)))
 
 
 def _resample(

@@ -175,8 +175,7 @@ def score_decoded(
     """Score what a recogniser wrote; ``records.jsonl``, ``ref`` and ``hyp`` go to directory `out`."""
     hyps = {utt: text for place in decoded for utt, text in read_table(place / "text", "text", empty=True).items()}
     rates = score_recognition(speech, hyps, rules, resamples, seed, hyp_file=decoded[0] / "text")
-    write_table(out / "ref", dict(speech.refs))
-    write_table(out / "hyp", hyps)
+    _write_texts(out, speech, hyps)
     write_records(out / "records.jsonl", _told(rates, tags, str(out / "hyp"), "hyp"))
     return rates.line
 
@@ -214,10 +213,17 @@ def score_rescored(
         told = _told(rates, tags, str(source), f"{place.name}/text")
         records += [r.with_params({"lm": name}).with_notes({"tuned_on": tuned_on}) for r in told]
         lines.append(f"{name} LM, {rates.line}")
-    write_table(out / "ref", dict(speech.refs))
-    write_table(out / "hyp", hyps)
+    _write_texts(out, speech, hyps)
     write_records(out / "records.jsonl", records)
     return "; ".join(lines)
+
+
+def _write_texts(out: Path, speech: Speech, hyps: Texts) -> None:
+    """What was compared, for whoever wants to compare it with something else."""
+    write_table(out / "ref", dict(speech.refs))
+    write_table(out / "hyp", dict(hyps))
+    if speech.utt2spk is not None:
+        write_table(out / "utt2spk", {utt: speech.utt2spk[utt] for utt in speech.refs})
 
 
 def _read_all(places: Sequence[Path]) -> dict[str, list[Hypothesis]]:
@@ -226,7 +232,7 @@ def _read_all(places: Sequence[Path]) -> dict[str, list[Hypothesis]]:
 
 def _told(rates: Rates, tags: Mapping[str, str], source: str, hyp: str) -> list[Record]:
     """The records with their tags, and with what stands behind them."""
-    files = {"hyp": hyp, "ref": "ref"}
+    files = {"hyp": hyp, "ref": "ref", **({"utt2spk": "utt2spk"} if rates.speakers else {})}
     return [
         r.with_notes({"source": source})
         .with_files(files)

@@ -12,7 +12,10 @@ from vpeval.core.files import write_text
 from vpeval.results import significance
 from vpeval.results.limits import read_limits
 from vpeval.results.load import Source, load
+from vpeval.results.overview import overview
+from vpeval.results.ranking import ranking, render_ranking
 from vpeval.results.records import Record, write_records
+from vpeval.results.resampled import measured
 
 
 def compare(
@@ -26,23 +29,25 @@ def compare(
 ) -> str:
     """Write comparison.txt, whose text is returned, differences.jsonl and privacy_utility.* into directory `out`.
 
-    Differences are those from system `versus` (the first with scores) on the same trials by the same attacker; they
-    need the scores that the tables name. `data` holds the data directories, for the trials.
+    Differences are those of all pairs of systems, or of all from system `versus`, where both were measured alike; they
+    need the scores and transcripts that the tables name. `data` holds the data directories, for the trials.
     """
     records, limits = load(sources), read_limits()
     rules = limits.rules.get(edition)
-    parts = [significance.overview(records, edition)]
-    scored = significance.scored_systems(sources, edition)
-    if versus and versus not in scored:
-        there = ", ".join(scored) or "none"
+    parts = [overview(records, edition)]
+    found = measured(sources, edition)
+    systems = dict.fromkeys(one.record.system for one in found)
+    if versus and versus not in systems:
+        there = ", ".join(systems) or "none"
         raise InputError(f"no scores of system '{versus}' to compare with; there are those of: {there}")
-    if len(scored) > 1:
-        differences = significance.differences(scored, versus or next(iter(scored)), data, edition, resamples, seed)
-        if differences:
-            write_records(out / "differences.jsonl", differences)
-            parts.append(significance.render_differences(differences, limits.significance))
-    if rules and (standings := significance.ranking(records, rules)):
-        parts.append(significance.render_ranking(standings, rules))
+    tested = significance.differences(found, data, versus, resamples, seed)
+    if tested:
+        write_records(out / "differences.jsonl", tested)
+        parts.append(significance.render_differences(tested, limits.significance))
+    else:
+        (out / "differences.jsonl").unlink(missing_ok=True)  # those of another comparison
+    if rules and (standings := ranking(records, rules)):
+        parts.append(render_ranking(standings, rules))
     text = "\n".join(parts)
     _draw(records, edition, rules.classes if rules else (), out)
     write_text(out / "comparison.txt", text)

@@ -1,211 +1,142 @@
-"""Systems beside each other: overview, paired differences and the ranking of the challenges.
+"""Which systems differ: paired tests, few of them planned, the others exploratory.
 
-Overview and ranking use averages over the sets of a partition (`averages`). Differences need the scores of both systems
-for the same trials: they are resampled together, speaker by speaker, which is far more sensitive than looking whether
-two intervals overlap.
+Planned are the comparisons that an evaluation is made for: of every pair of systems the EER of the edition against one
+attacker and the word error rate of one recogniser, both as the mean over the test sets. The attacker is the strongest
+one that all systems met, by the kind of its attack and then by its mean EER over all systems, which favours none of
+them. Holm's correction goes over all planned tests, so that the chance of any false alarm among them is 5 %.
+
+All other differences (single sets, development sets, other attackers, min Cllr) have uncorrected p values: they are
+for finding things, not for showing them. What a test is like is told in `vpeval.metrics.paired`.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from os import PathLike
+from itertools import combinations
 from pathlib import Path
+from typing import NamedTuple
 
-from vpeval.core.errors import InputError
-from vpeval.core.tables import read_table
-from vpeval.data.trials import read_scores, read_trials, trial_speakers
+import numpy as np
+
 from vpeval.metrics.holm import holm
-from vpeval.metrics.verification import ScoredTrials, paired_difference
-from vpeval.results.attacks import LAZY, SEMI, attack_model
-from vpeval.results.averages import averages
-from vpeval.results.headline import EERS, eer_of, headline_eer, in_challenge_mode, with_one_eer
-from vpeval.results.limits import Rules
-from vpeval.results.load import Source, read
+from vpeval.metrics.intervals import FEWEST
+from vpeval.metrics.paired import assess
+from vpeval.results.attacks import ATTACK_MODELS, attack_model
+from vpeval.results.averages import weights
 from vpeval.results.metrics import describe, rank
-from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
+from vpeval.results.names import SetName
+from vpeval.results.overview import aligned
 from vpeval.results.records import Record
-from vpeval.results.remarks import MISSING
-from vpeval.results.shown import show_interval
+from vpeval.results.resampled import Measured, Sampled, sample
 
-_OVERVIEW = ("min_cllr", "dsys_calibrated", "deid", "wer", "uar", "pitch_correlation", "g_vd")
+PLANNED, EXPLORATORY = "planned", "exploratory"
+Way = tuple[str, str]
+"""Attacker or recogniser, and condition."""
 
 
-@dataclass(frozen=True)
-class Standing:
-    """A system in a ranking: its EER against the attacker that counts, its class, and its place by every utility."""
+class _Measure(NamedTuple):
+    """What was measured: metric, attacker or recogniser, condition, and set or partition."""
 
-    system: str
-    model: str
+    metric: str
     attacker: str
-    eer: Record
-    least_eer: float | None
-    utility: Mapping[str, Record]
-    places: Mapping[str, int]
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Scored:
-    """Scores for one set of trials by one attacker, and the record of their EER."""
-
-    scores: Path
-    record: Record
-
-    @property
-    def trials(self) -> tuple[str, str, str]:
-        """What must agree for a comparison: set, condition and attacker."""
-        return self.record.set, self.record.condition, self.record.attacker
-
-
-Scores = Mapping[tuple[str, str, str], Scored]
-
-
-def means(records: Iterable[Record]) -> list[Record]:
-    """Averages per partition.
-
-    Of recognition those of all speakers, with the large language model if there is one; of metrics with several
-    estimators the challenge's, if it is there.
-    """
-    records = [r for r in records if _partition(r) and not (r.metric in ("wer", "cer") and r.gender)]
-    refuse_unlike(records)
-    records = in_challenge_mode(records, lambda record: record)
-    large = {(r.system, r.attacker) for r in records if r.metric == "wer" and r.params.get("lm") == "large"}
-    return averages(r for r in records if (r.system, r.attacker) not in large or r.params.get("lm") != "small")
-
-
-def refuse_unlike(records: Iterable[Record]) -> None:
-    """Averages stand beside each other only if they are over the same sets of a corpus, and by the same text rules."""
-    sets: defaultdict[tuple[str, ...], defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    rules: dict[str, tuple[str, str]] = {}
-    for record in records:
-        name = SetName.parse(record.set)
-        if name and name.partition and record.system != ORIGINAL:
-            key = record.metric, record.condition, record.attacker, name.corpus, name.partition
-            sets[key][record.system].add(record.set)
-        if stated := record.params.get("normalizer"):
-            first, system = rules.setdefault(record.metric, (stated, record.system))
-            if first != stated and system != record.system:
-                message = (
-                    f"{record.metric} of {system} was counted by the text rules {first}, of {record.system} by {stated}"
-                )
-                raise InputError(f"{message}; run both for the same edition to compare them")
-    for (metric, *_), systems in sets.items():
-        (one, have), *others = systems.items()
-        for other, found in others:
-            if odd := sorted(have ^ found):
-                message = f"{metric}: {one} and {other} were not measured on the same sets ({odd[0]}); run both on all"
-                raise InputError(message)
-
-
-def overview(records: Iterable[Record], edition: str) -> str:
-    """A table with a line per system, attack and metric, and the averages of both partitions with their intervals."""
-    rows: defaultdict[tuple[object, ...], dict[str, Record]] = defaultdict(dict)
-    all_means = [r for r in with_one_eer(means(records), edition) if r.metric in (*EERS, *_OVERVIEW)]
-    systems = [ORIGINAL, *dict.fromkeys(r.system for r in all_means if r.system != ORIGINAL)]
-    for r in all_means:
-        condition = CONDITIONS.index(r.condition) if r.condition in CONDITIONS else len(CONDITIONS)
-        found = rows[rank(r.metric), condition, systems.index(r.system), r.attacker, r.condition]
-        if r.set in found:
-            raise InputError(f"two values of {r.metric} for {r.system} {r.set} {r.condition}; choose one estimator")
-        found[r.set] = r
-    if not rows:
-        raise InputError("no verification or recognition results to compare; run the scoring stages first")
-    partitions = sorted({name for found in rows.values() for name in found})
-    table = [["", "system", "condition", "attacker", *partitions]]
-    for key in sorted(rows):
-        one = next(iter(rows[key].values()))
-        cells = [_cell(rows[key][name]) if name in rows[key] else "-" for name in partitions]
-        names = [describe(one.metric).label, one.system, "-".join(one.condition), one.attacker]
-        table.append([*names, *cells])
-    return _aligned(table)
-
-
-def ranking(records: Iterable[Record], rules: Rules) -> list[Standing]:
-    """Systems by class, the highest first, then by the first utility; those below every threshold come last."""
-    tests = [record for record in means(records) if record.set == "test"]
-    standings = []
-    for system in dict.fromkeys(r.system for r in tests if r.system != ORIGINAL):
-        own = [record for record in tests if record.system == system]
-        if eer := _counting_eer(own, rules):
-            standings.append(_standing(system, own, eer, rules))
-    classes = defaultdict(list)
-    for standing in standings:
-        classes[standing.least_eer].append(standing)
-    return [s for least in sorted(classes, key=lambda c: -(c or 0)) for s in _placed(classes[least], rules)]
-
-
-def render_ranking(standings: Sequence[Standing], rules: Rules) -> str:
-    """The ranking as a table, with a word on what it rests on."""
-    eer = describe(eer_of(rules.edition)).label
-    heads = ["class", "system", "attack", "attacker", eer, *(describe(name).label for name in rules.utility), ""]
-    table = [heads]
-    for s in standings:
-        name = f">= {100 * s.least_eer:g} %" if s.least_eer is not None else "none"
-        cells = [
-            f"{s.places[metric]}. {_cell(s.utility[metric])}" if metric in s.places else "-" for metric in rules.utility
-        ]
-        table.append([name, s.system, s.model, s.attacker, _cell(s.eer), *cells, s.note])
-    steps = "/".join(f"{100 * least:g}" for least in rules.classes)
-    note = (
-        f"Minimum-EER classes {steps} % (thresholds unconfirmed), utility inside a class; averages of the test sets.\n"
-    )
-    return f"Ranking by the rules of VoicePrivacy {rules.edition}\n{_aligned(table)}{note}"
-
-
-def scored_systems(sources: Sequence[Source | str | PathLike[str]], edition: str) -> dict[str, Scores]:
-    """The scores that tables name, by system, with the edition's EER; a result file of a challenge names none."""
-    found: defaultdict[str, dict[tuple[str, str, str], Scored]] = defaultdict(dict)
-    for given in sources:
-        source = given if isinstance(given, Source) else Source(Path(given))
-        records = read(source)
-        eer = headline_eer((record.metric for record in records), edition)
-        for record in records:
-            if record.metric != eer or record.condition not in ("oa", "aa") or "scores" not in record.files:
-                continue
-            scored = Scored(source.path.parent / record.files["scores"], record)
-            if scored.scores.is_file():
-                found[record.system][scored.trials] = scored
-    return dict(found)
+    condition: str
+    name: str
 
 
 def differences(
-    systems: Mapping[str, Scores], versus: str, data: Path, edition: str, resamples: int = 1000, seed: int = 0
+    found: Sequence[Measured], data: Path, versus: str = "", resamples: int = 1000, seed: int = 0, explore: bool = True
 ) -> list[Record]:
-    """Paired differences of every system from `versus`, where both have scores of the same trials by one attacker.
+    """Paired differences of all pairs of systems, or of all from `versus`; the planned ones come first.
 
-    `data` holds the data directories; of the EERs it is the edition's. A record has the two-sided p value of "no
-    difference", and that value after Holm's correction for the number of tests of its metric.
+    Unless it is to `explore`, they are all.
+
+    A record is `<metric>_difference` of its system less that of ``versus`` in its parameters. Its notes have the family
+    of the test, p value and, for planned tests, the p value after Holm's correction.
     """
-    wanted = f"{eer_of(edition)}_difference", "min_cllr_difference"
-    reference = systems[versus]
-    records = []
-    for system, scores in systems.items():
-        if system == versus:
-            continue
-        for trials, scored in scores.items():
-            if other := reference.get(trials):
-                found = _difference(system, versus, scored, other, data, resamples, seed)
-                records += [r for r in found if r.metric in wanted]
-    return _holm(records)
+    if len({one.record.system for one in found}) < 2:
+        return []
+    test = "test" if any(_partition(one.record) == "test" for one in found) else "dev"
+    main = {*_main_attack(found), *_main_recogniser(found)}
+
+    def is_planned(record: Record) -> bool:
+        return _partition(record) == test and (record.attacker, record.condition) in main
+
+    looked_at = found if explore else [one for one in found if is_planned(one.record)]
+    sampled = sample(looked_at, data, resamples, seed, lambda record: explore and is_planned(record))
+    planned: list[Record] = []
+    exploratory: list[Record] = []
+    for measure, systems in _measures(sampled).items():
+        family = exploratory
+        if measure.name == test and measure.metric != "min_cllr" and (measure.attacker, measure.condition) in main:
+            family = planned
+        for one, other in combinations(systems, 2):
+            if versus in ("", one, other):
+                pair = (other, one) if versus == one else (one, other)
+                record = _difference(measure, *pair, systems, seed)
+                if record:
+                    family.append(record)
+    told = [record.with_notes({"family": PLANNED}) for record in sorted(_holm(planned), key=_order)]
+    if explore:
+        told += [record.with_notes({"family": EXPLORATORY}) for record in sorted(exploratory, key=_order)]
+    return told
 
 
 def render_differences(records: Sequence[Record], significance: float) -> str:
-    """Differences as a table; a star marks those that stay significant after Holm's correction."""
-    table = [["system", "minus", "set", "condition", "attacker", "", "difference", "p", "p (Holm)"]]
-    for r in records:
-        kind = describe(r.metric.removesuffix("_difference"))
-        ends = f" [{kind.show(r.lower)},{kind.show(r.upper)}]" if r.lower is not None and r.upper is not None else ""
+    """The planned tests as a table, a star where they stay significant after Holm's correction, and what they are."""
+    planned = [record for record in records if record.notes["family"] == PLANNED]
+    table = [["", "system", "minus", "difference", "p", "p (Holm)"]]
+    for r in planned:
         p, corrected = r.notes.get("p_value"), r.notes.get("p_holm")
-        shown = [f"{p:.3f}", f"{corrected:.3f}" + "*" * (corrected < significance)] if p and corrected else ["-", "-"]
-        names = [r.system, r.params["versus"], r.set, "-".join(r.condition), r.attacker, kind.label]
-        table.append([*names, f"{kind.scale * r.value:+.{kind.digits}f}{ends}", *shown])
-    note = (
-        f"Paired speaker bootstrap on the same trials. * p < {significance:g} after Holm's correction for all tests of "
-        "the metric.\n"
+        shown = ["-", "-"]
+        if p is not None and corrected is not None:
+            shown = [show_p(p), show_p(corrected) + "*" * (corrected < significance)]
+        table.append([describe(base_metric(r)).label, r.system, r.params["versus"], show_difference(r), *shown])
+    lines = [f"Differences: planned tests\n{aligned(table)}" if planned else "Differences: no planned tests\n"]
+    if planned:
+        lines.append(f"{plan_in_words(planned)}\n")
+        lines.append(f"* p < {significance:g} after Holm's correction for these {len(planned)} tests.\n")
+        if any("p_value" not in r.notes for r in planned):
+            lines.append(f"Without p values: no resamples, or fewer than {FEWEST} speakers.\n")
+    if more := len(records) - len(planned):
+        lines.append(f"{more} exploratory differences, uncorrected, are in differences.jsonl.\n")
+    return "".join(lines)
+
+
+def plan_in_words(planned: Sequence[Record]) -> str:
+    """What the planned tests compare."""
+    told = []
+    for r in {record.metric: record for record in planned}.values():
+        by = f"against {r.attacker} ({attack_model(r)})" if attack_model(r) else f"of {r.attacker}"
+        told.append(f"{describe(base_metric(r)).title} {by}")
+    return (
+        f"Mean of the {planned[0].set} sets: {' and '.join(told)}. Paired tests on the same speakers, drawn again for "
+        "both systems alike."
     )
-    return f"Differences\n{_aligned(table)}{note}"
+
+
+def base_metric(record: Record) -> str:
+    """The metric that a difference is of."""
+    return record.metric.removesuffix("_difference")
+
+
+def show_difference(record: Record) -> str:
+    """``+3.12 [1.04,5.20]`` in the unit of the metric."""
+    kind = describe(base_metric(record))
+    ends = ""
+    if record.lower is not None and record.upper is not None:
+        ends = f" [{kind.show(record.lower)},{kind.show(record.upper)}]"
+    return f"{kind.scale * record.value:+.{kind.digits}f}{ends}"
+
+
+def show_p(p: float) -> str:
+    """A p value with as many digits as anybody reads.
+
+    >>> show_p(0.0312), show_p(0.00031)
+    ('0.031', '<0.001')
+    """
+    return f"{p:.3f}" if p >= 0.001 else "<0.001"
 
 
 def _partition(record: Record) -> str:
@@ -213,81 +144,92 @@ def _partition(record: Record) -> str:
     return name.partition if name else ""
 
 
-def _counting_eer(own: Sequence[Record], rules: Rules) -> Record | None:
-    """The EER that counts: of the semi-informed attacker, else of the lazy-informed one, against the best of them."""
-    eers = [r for r in with_one_eer(own, rules.edition) if r.metric in EERS]
-    for model in (SEMI, LAZY):
-        if found := [record for record in eers if attack_model(record) == model]:
-            return min(found, key=lambda record: record.value)
-    return None
+def _main_attack(found: Sequence[Measured]) -> list[Way]:
+    """The attack of the planned tests: one that most systems met, of the strongest kind, with the lowest mean EER."""
+    met: defaultdict[Way, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
+    for record in (one.record for one in found):
+        if record.metric != "wer":
+            met[record.attacker, record.condition][record.system].append(record)
+
+    def strength(attack: Way) -> tuple[object, ...]:
+        records = [record for own in met[attack].values() for record in own]
+        kind = ATTACK_MODELS.index(model) if (model := attack_model(records[0])) in ATTACK_MODELS else 0
+        return -len(met[attack]), -kind, math.fsum(r.value for r in records) / len(records), attack
+
+    return sorted(met, key=strength)[:1]
 
 
-def _standing(system: str, own: Sequence[Record], eer: Record, rules: Rules) -> Standing:
-    reached = [least for least in rules.classes if eer.value >= least]
-    utility = {r.metric: r for r in own if r.metric in rules.utility and r.condition == "a"}
-    notes = [] if attack_model(eer) == SEMI else ["no semi-informed attacker: not what the challenge ranks"]
-    if eer.metric != eer_of(rules.edition):
-        notes.append(f"by its {describe(eer.metric).title}: the results have no other")
-    if rules.pitch:
-        pitch = next((r.value for r in own if r.metric == "pitch_correlation"), None)
-        if pitch is None:
-            notes.append("pitch correlation unknown")
-        elif pitch <= rules.pitch:
-            notes.append(f"pitch correlation {pitch:.3f} is not above {rules.pitch:g}")
-    least = reached[-1] if reached else None
-    return Standing(system, attack_model(eer), eer.attacker, eer, least, utility, {}, "; ".join(notes))
+def _main_recogniser(found: Sequence[Measured]) -> list[Way]:
+    """The recogniser of the planned tests: the first one of those that most systems were heard by."""
+    heard: defaultdict[Way, set[str]] = defaultdict(set)
+    for record in (one.record for one in found):
+        if record.metric == "wer":
+            heard[record.attacker, record.condition].add(record.system)
+    return sorted(heard, key=lambda way: -len(heard[way]))[:1]
 
 
-def _placed(standings: Sequence[Standing], rules: Rules) -> list[Standing]:
-    """The systems of a class with their places; equal values share a place."""
-    places: dict[str, dict[str, int]] = {s.system: {} for s in standings}
-    for metric in rules.utility:
-        values = {
-            s.system: -describe(metric).better * s.utility[metric].value for s in standings if metric in s.utility
-        }
-        for system, value in values.items():
-            places[system][metric] = 1 + sum(other < value for other in values.values())
-    placed = [replace(s, places=places[s.system]) for s in standings]
-    return sorted(placed, key=lambda s: (s.places.get(rules.utility[0], len(placed) + 1), s.system))
+def _measures(sampled: Iterable[Sampled]) -> dict[_Measure, dict[str, list[Sampled]]]:
+    """What was measured, of every system: single sets, and partitions as the sets that they are the mean of."""
+    found: defaultdict[_Measure, defaultdict[str, list[Sampled]]] = defaultdict(lambda: defaultdict(list))
+    for one in sampled:
+        r = one.record
+        partition = _partition(r)
+        for name in dict.fromkeys((partition, r.set)):
+            if name and not (name == r.set and r.metric == "min_cllr"):
+                found[_Measure(r.metric, r.attacker, r.condition, name)][r.system].append(one)
+    # The mean over a partition of a single set is that set.
+    return {key: dict(systems) for key, systems in found.items() if not _only(key, found)}
+
+
+def _only(measure: _Measure, found: Mapping[_Measure, Mapping[str, Sequence[Sampled]]]) -> bool:
+    """Whether a single set is all that there is of its partition."""
+    one = next(iter(found[measure].values()))[0].record
+    whole = found.get(measure._replace(name=_partition(one)), {})
+    return measure.name == one.set != _partition(one) and bool(whole) and all(len(sets) == 1 for sets in whole.values())
 
 
 def _difference(
-    system: str, versus: str, scored: Scored, other: Scored, data: Path, resamples: int, seed: int
-) -> list[Record]:
-    if any(MISSING in one.record.notes for one in (scored, other)):
-        return []  # a partial set has other trials
-    place = data / scored.record.set
-    trials = read_trials(place / "trials")
-    speakers = trial_speakers(trials, read_table(place / "utt2spk", "speaker"), place / "utt2spk")
-    scores = read_scores(scored.scores, trials)
-    of_trials = ScoredTrials(scores, trials.is_target, speakers.enroll, speakers.trial)
-    theirs = read_scores(other.scores, trials)
-    tags = {name: getattr(scored.record, name) for name in ("recipe", "set", "gender", "condition", "attacker")}
-    return [
-        record.with_params({"versus": versus}).tagged({**tags, "system": system})
-        for record in paired_difference(of_trials, theirs, resamples, seed)
-    ]
+    measure: _Measure, one: str, other: str, systems: Mapping[str, Sequence[Sampled]], seed: int
+) -> Record | None:
+    """One system less another; None where they were not measured on the same sets."""
+    ours, theirs = ({s.record.set: s for s in systems[name]} for name in (one, other))
+    if ours.keys() != theirs.keys():
+        return None
+    shares = {key: float(share) for key, share in weights(ours).items()} if len(ours) > 1 else dict.fromkeys(ours, 1.0)
+    value = math.fsum(share * (ours[key].value - theirs[key].value) for key, share in shares.items())
+    rows = [share * (ours[key].samples - theirs[key].samples) for key, share in shares.items()]
+    samples = np.sum(rows, axis=0)
+    speakers = frozenset[str]().union(*(s.speakers for s in ours.values()))
+    groups = len({s.group for s in ours.values()})
+    found = assess(value, samples[np.isfinite(samples)], len(speakers), groups)
+    first = next(iter(ours.values())).record
+    notes = {key: first.notes[key] for key in ("attack_model",) if key in first.notes}
+    if found.p_value is not None:
+        notes |= {"p_value": found.p_value, "interval": "studentised speaker bootstrap"}
+        notes |= {"resamples": len(samples), "seed": seed}
+    return Record(
+        f"{measure.metric}_difference",
+        value,
+        found.lower,
+        found.upper,
+        params={**{k: v for k, v in first.params.items() if k in ("estimator", "normalizer", "lm")}, "versus": other},
+        counts={"speakers": len(speakers), "sets": len(ours)},
+        notes=notes,
+        recipe=first.recipe,
+        system=one,
+        set=measure.name,
+        gender=first.gender if measure.name == first.set else "",
+        condition=measure.condition,
+        attacker=measure.attacker,
+    )
 
 
 def _holm(records: Sequence[Record]) -> list[Record]:
-    """The records with Holm's corrected p values, metric by metric."""
-    corrected: dict[int, float] = {}
-    for metric in dict.fromkeys(record.metric for record in records):
-        own = [i for i, r in enumerate(records) if r.metric == metric and "p_value" in r.notes]
-        corrected |= zip(own, holm([records[i].notes["p_value"] for i in own]).tolist(), strict=True)
+    """The records with p values corrected for all of them."""
+    own = [i for i, r in enumerate(records) if "p_value" in r.notes]
+    corrected = dict(zip(own, holm([records[i].notes["p_value"] for i in own]).tolist(), strict=True))
     return [r.with_notes({"p_holm": corrected[i]}) if i in corrected else r for i, r in enumerate(records)]
 
 
-def _cell(record: Record) -> str:
-    return f"{describe(record.metric).show(record.value)} {show_interval(record)}".rstrip()
-
-
-def _aligned(table: Sequence[Sequence[str]]) -> str:
-    """Cells in columns: words to the left, numbers to the right; empty columns are left out, repeated names blank."""
-    columns = [i for i in range(len(table[0])) if any(row[i] for row in table[1:])]
-    widths = {i: max(len(row[i]) for row in table) for i in columns}
-    lines = []
-    for row in table:
-        cells = (row[i].rjust(widths[i]) if row[i][:1] in "0123456789+-" else row[i].ljust(widths[i]) for i in columns)
-        lines.append("  ".join(cells).rstrip() + "\n")
-    return "".join(lines)
+def _order(record: Record) -> tuple[object, ...]:
+    return rank(base_metric(record)), record.condition, record.attacker, record.set not in ("test", "dev")

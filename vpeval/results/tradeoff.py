@@ -12,8 +12,8 @@ from vpeval.figures.style import MARKERS, MUTED, draw, grid, model_rank, system_
 from vpeval.results.attacks import attack_model
 from vpeval.results.headline import EERS, with_one_eer
 from vpeval.results.metrics import describe
+from vpeval.results.overview import means
 from vpeval.results.records import Record
-from vpeval.results.significance import means
 
 
 def privacy_utility(records: Iterable[Record], edition: str, classes: Sequence[float] = ()) -> Figure:

@@ -219,7 +219,7 @@ def _report(plan: Plan) -> str:
 def tables(plan: Plan) -> list[Path]:
     """The tables of all systems that were run on this corpus and can be compared with this one, which comes first."""
     from vpeval.results.load import load
-    from vpeval.results.significance import refuse_unlike
+    from vpeval.results.overview import refuse_unlike
 
     found = [plan.run / TABLE]
     for table in sorted(plan.exp.glob(f"runs/*/{TABLE}")):
@@ -238,7 +238,7 @@ def _comparison_step(plan: Plan, compared: Sequence[Path]) -> Step:
         stage=11,
         out=plan.exp / "comparison",
         files=("comparison.txt",),
-        inputs=(*compared, LIMITS),
+        inputs=(*sorted(compared), LIMITS),
         options={"seed": plan.settings.seed, "edition": plan.edition},
         code=("vpeval.results.comparison",),
     )
@@ -247,7 +247,8 @@ def _comparison_step(plan: Plan, compared: Sequence[Path]) -> Step:
 def _compare(plan: Plan, compared: Sequence[Path]) -> str:
     from vpeval.results.comparison import compare
 
-    compare(plan.exp / "comparison", compared, edition=plan.edition, seed=plan.settings.seed)
+    # Whichever system was run last, the comparison is the same.
+    compare(plan.exp / "comparison", sorted(compared), edition=plan.edition, seed=plan.settings.seed)
     return f"comparison of {len(compared)} systems"
 
 

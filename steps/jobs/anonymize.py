@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../../path.sh" && exec python3 "$0" "$@"'
-"""One job of steps/anonymize.py: run the hook on its splits and report how many utterances it has written.
+"""One job of steps/anonymize.py: run the hook on its splits, check what it wrote, and report how far it is.
 
 Usage: steps/jobs/anonymize.py <hook> <hook options as one word> <prepared-dir> <timeout> <job> <work-dir> ...
 
@@ -8,6 +8,7 @@ one piece: a job that is lost, or runs twice, leaves nothing half-written on the
 no file for <timeout> seconds is ended; 0 waits forever.
 """
 
+import json
 import os
 import shlex
 import shutil
@@ -16,100 +17,124 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
 
 from vpeval.anon import driver
-from vpeval.anon.check import is_whole_wave
+from vpeval.anon.check import check_output
 from vpeval.anon.hooks import PREPARED, WHOLE_SET, split_options
+from vpeval.anon.publish import wave_of
+from vpeval.anon.rooms import ROOMS, Room
 from vpeval.core import script
 from vpeval.core.errors import InputError
-from vpeval.core.files import atomic_path
-from vpeval.data.directory import DataDir
+from vpeval.data.directory import DataDir, read_utt2spk
+from vpeval.data.layout import name_some
 from vpeval.jobs import batch
+from vpeval.jobs.pieces import FOLDER, PieceWriter
 from vpeval.jobs.processes import die_with_parent
+
+_POLL_SECONDS = 0.2
+_POLL_SHARE = 50.0  # looking takes at most one part in so many, however many files there are
 
 
 def main() -> int:
-    """Run the hook on one set after the other."""
+    """Run the hook on one set after the other, and check what it wrote."""
     hook, options, prepared, timeout, job, *works = sys.argv[1:]
-    parts = {work: batch.job_parts(driver.PARTS, ".wav", job, [work]) for work in works}
-    total, done = sum(map(len, parts.values())), 0
-    for work, own in parts.items():
-        if not own:
-            continue
-        environment = {WHOLE_SET: str(Path(work, driver.WHOLE).resolve()), PREPARED: prepared}
-        with places(Path(work), job, own) as (data, wav, take):
-            command = [hook, *split_options(options), str(data), str(wav)]
-            if not finished(command, environment, own, take, int(timeout), done, total):
-                return 1
-        done += len(own)
+    parts = batch.job_parts(job, works)
+    meter = Meter(len(parts))
+    for work in dict.fromkeys(part.work for part in parts):
+        own = [part for part in parts if part.work == work]
+        missing = {part.utt: part.spk for part in own if not wave_of(work / "out", part.spk, part.utt).is_file()}
+        meter.done += len(own) - len(missing)
+        if missing:
+            environment = {WHOLE_SET: str((work / driver.WHOLE).resolve()), PREPARED: prepared}
+            with places(work, job, missing) as (data, room):
+                command = [hook, *split_options(options), str(data.resolve()), str(room.folder.resolve())]
+                ended_well = finished(command, environment, room, int(timeout), meter)
+                if refused(room.take_all(whole=not ended_well), work, room) or not ended_well:
+                    return 1
+        check(work, job, own)
     return 0
 
 
 @contextmanager
-def places(work: Path, job: str, parts: list[batch.Part]) -> Iterator[tuple[Path, Path, Callable[[bool], None]]]:
-    """The data directory for the hook, where it writes, and what is to be called now and then with "has it ended?"."""
-    split, out = (work / "split" / job).resolve(), (work / driver.PARTS).resolve()
-    if scratch := os.environ.get("VPEVAL_SCRATCH"):
-        with tempfile.TemporaryDirectory(prefix="vpeval-", dir=scratch) as room:
-            data = DataDir.load(split).subset(part.utt for part in parts).write(Path(room, "data"))
-            yield data.path, Path(room, "wav"), Transfer(Path(room, "wav"), out).move
-    else:
-        yield split, out, lambda ended: None
+def places(work: Path, job: str, missing: dict[str, str]) -> Iterator[tuple[Path, Room]]:
+    """The data directory for the hook, and where it writes: on the scratch disk, or where it is found after a kill."""
+    scratch = os.environ.get("VPEVAL_SCRATCH")
+    (work / ROOMS).mkdir(exist_ok=True)
+    home = Path(tempfile.mkdtemp(prefix="vpeval-" if scratch else f"{job}-", dir=scratch or work / ROOMS))
+    split, room, ended = DataDir.load(work / "split" / job), Room(home / "wav", work / "out", missing), False
+    try:
+        yield split.subset(missing).write(home / "data").path if len(missing) < len(split.utts) else split.path, room
+        ended = True
+    finally:
+        if scratch or ended:  # else the next call of the step finds what is whole
+            room.take_all(whole=True)
+            shutil.rmtree(home)
 
 
-class Transfer:
-    """Takes what a hook has written from the scratch disk to where it belongs."""
-
-    def __init__(self, source: Path, target: Path) -> None:
-        self.source, self.target = source, target
-        self._sizes: dict[str, int] = {}
-        source.mkdir()
-
-    def move(self, ended: bool) -> None:
-        """Move every file that is whole and does not grow; when the hook has ended, all there is."""
-        for file in sorted(self.source.iterdir()):
-            size = file.lstat().st_size
-            whole = file.suffix == ".wav" and self._sizes.get(file.name) == size and is_whole_wave(file)
-            self._sizes[file.name] = size
-            if file.is_dir() and ended:
-                shutil.copytree(file, self.target / file.name, dirs_exist_ok=True)
-            elif file.is_file() and (ended or whole):
-                with atomic_path(self.target / file.name) as temporary:
-                    shutil.copyfile(file, temporary)
-                file.unlink()
+def refused(names: list[str], work: Path, room: Room) -> bool:
+    """Whether the hook wrote what it should not have; another job's utterance is as good as one of its own."""
+    whole = read_utt2spk(work / driver.WHOLE / "utt2spk") if names else {}
+    if strange := Room(room.folder, work / "out", whole).take_all(whole=True) if names else []:
+        print(
+            f"the hook wrote {name_some(strange)}, which is no utterance of the set; it must write <utt>.wav and "
+            "nothing else"
+        )
+    return bool(strange)
 
 
-def finished(
-    command: list[str],
-    environment: dict[str, str],
-    parts: list[batch.Part],
-    take: Callable[[bool], None],
-    timeout: int,
-    done: int,
-    total: int,
-) -> bool:
-    """Whether the hook came to a good end; `done` of `total` utterances of the job were written before."""
+def check(work: Path, job: str, parts: list[batch.Part]) -> None:
+    """Compare every file with its source; one that breaks the contract ends the job, and will be made again."""
+    with PieceWriter(work / FOLDER, job) as writer:
+        for part in parts:
+            wave = wave_of(work / "out", part.spk, part.utt)
+            if wave.is_file():  # else the driver tells of all that are missing
+                try:
+                    found = asdict(check_output(part.utt, part.wav, wave))
+                except InputError:
+                    wave.unlink()
+                    raise
+                del found["utt"]
+                writer.add(part.utt, json.dumps(found).encode())
+
+
+class Meter:
+    """Tells the launcher how many utterances of a job are done."""
+
+    def __init__(self, total: int) -> None:
+        self.done, self._total = 0, total
+
+    def tell(self, now: int) -> None:
+        """So many more are written `now`."""
+        batch.report(self.done + now, self._total)
+
+
+def finished(command: list[str], environment: dict[str, str], room: Room, timeout: int, meter: Meter) -> bool:
+    """Whether the hook came to a good end."""
     child = start(command, environment)
     written, last = -1, time.monotonic()
     while True:
+        looked = time.monotonic()
         ended = child.poll() is not None
-        take(ended)
-        count = sum(part.file.exists() for part in parts)
-        batch.report(done + count, total)
-        if ended:
-            break
+        if "VPEVAL_SCRATCH" in os.environ and not ended:
+            room.take_finished()
+        count = room.count()
         if count != written:
             written, last = count, time.monotonic()
+            meter.tell(count)
+        if ended:
+            break
         if timeout and time.monotonic() - last > timeout:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
             print(f"the hook {command[0]} has written nothing for {timeout} s (--timeout) and was ended; does it hang?")
             return False
-        time.sleep(0.2)
+        time.sleep(max(_POLL_SECONDS, _POLL_SHARE * (time.monotonic() - looked)))
+    meter.done += written
     if child.returncode:
         how = f"exit code {child.returncode}" if child.returncode > 0 else f"signal {-child.returncode}"
         print(f"the hook {shlex.join(command)} ended with {how}")

@@ -7,31 +7,35 @@ Usage: steps/jobs/decode.py <conf> <lm or empty> <job> <work-dir> ...
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from vpeval.asr.lm import read_arpa
-from vpeval.asr.recognizers import ManyLmRecognizer, NBestRecognizer, load_recognizer
+from vpeval.asr.recognizers import ManyLmRecognizer, NBestRecognizer, Recognizer, load_recognizer
 from vpeval.audio.io import read_audio
 from vpeval.core import script
-from vpeval.core.files import write_text
 from vpeval.jobs import batch
 
 
 def main() -> None:
     """Decode utterance by utterance."""
     conf, lm, job, *works = sys.argv[1:]
-    parts = batch.job_parts("parts", ".txt", job, works)
+    parts = batch.job_parts(job, works)
     if not parts:
         return
     recognizer = load_recognizer(Path(conf), read_arpa(lm) if lm else None)
-    for done, part in enumerate(parts, start=1):
-        wave = read_audio(part.wav)
-        if lm and isinstance(recognizer, NBestRecognizer):
-            write_text(part.file, "".join(f"{one}\n" for one in recognizer.nbest(wave)))
-        elif isinstance(recognizer, ManyLmRecognizer):
-            texts = recognizer.transcribe_all(wave).values()
-            write_text(part.file, "".join(f"{' '.join(words.split())}\n" for words in texts))
-        else:
-            write_text(part.file, " ".join(recognizer.transcribe(wave).split()) + "\n")
-        batch.report(done, len(parts))
+    with batch.recording(job, parts) as record:
+        for part in parts:
+            lines = texts(recognizer, read_audio(part.wav), nbest=bool(lm))
+            record(part, "".join(f"{line}\n" for line in lines).encode())
+
+
+def texts(recognizer: Recognizer, wave: np.ndarray, nbest: bool) -> list[str]:
+    """The lines that decoding an utterance gives: one, the n best, or one for every language model."""
+    if nbest and isinstance(recognizer, NBestRecognizer):
+        return [str(one) for one in recognizer.nbest(wave)]
+    if isinstance(recognizer, ManyLmRecognizer):
+        return [" ".join(words.split()) for words in recognizer.transcribe_all(wave).values()]
+    return [" ".join(recognizer.transcribe(wave).split())]
 
 
 if __name__ == "__main__":

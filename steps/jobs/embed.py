@@ -13,24 +13,23 @@ from vpeval.asv.encoders import load_encoder
 from vpeval.audio.io import read_audio
 from vpeval.core import script
 from vpeval.core.errors import InputError
-from vpeval.core.files import atomic_path
+from vpeval.embeddings.extract import pack_vector
 from vpeval.jobs import batch
 
 
 def main() -> None:
     """Embed utterance by utterance."""
     conf, job, *works = sys.argv[1:]
-    parts = batch.job_parts("parts", ".npy", job, works)
+    parts = batch.job_parts(job, works)
     if not parts:
         return
     encoder = load_encoder(Path(conf))
-    for done, part in enumerate(parts, start=1):
-        vector = encoder.embed(read_audio(part.wav))
-        if not np.isfinite(vector).all() or not vector.any():
-            raise InputError(f"the encoder gave no usable vector for utterance {part.utt}; listen to it", part.wav)
-        with atomic_path(part.file) as temporary, open(temporary, "wb") as file:
-            np.save(file, vector)
-        batch.report(done, len(parts))
+    with batch.recording(job, parts) as record:
+        for part in parts:
+            vector = encoder.embed(read_audio(part.wav))
+            if not np.isfinite(vector).all() or not vector.any():
+                raise InputError(f"the encoder gave no usable vector for utterance {part.utt}; listen to it", part.wav)
+            record(part, pack_vector(vector))
 
 
 if __name__ == "__main__":

@@ -12,32 +12,29 @@ from vpeval.asr.emotion import EmotionClassifier
 from vpeval.asr.folds import fold_directory
 from vpeval.audio.io import read_audio
 from vpeval.core import script
-from vpeval.core.files import write_text
-from vpeval.data.directory import DataDir
+from vpeval.core.tables import read_table
 from vpeval.jobs import batch
 
 
 def main() -> None:
     """Classify utterance by utterance, each by the classifier of its speaker's fold."""
     models, interface, job, *works = sys.argv[1:]
-    parts = batch.job_parts("parts", ".txt", job, works)
+    parts = batch.job_parts(job, works)
     if not parts:
         return
-    folds: dict[str, str] = {}
-    for work in works:
-        split = Path(work) / "split" / job
-        if split.is_dir():
-            data = DataDir.load(split)
-            spk2fold = data.spk_tables.get("spk2fold", {})
-            folds |= {utt: spk2fold.get(spk, "") for utt, spk in data.utt2spk.items()}
+    folds: dict[tuple[Path, str], str] = {}
+    for work in dict.fromkeys(part.work for part in parts):
+        table = work / "split" / job / "spk2fold"
+        folds |= {(work, spk): fold for spk, fold in read_table(table).items()} if table.is_file() else {}
 
     @cache
     def classifier(fold: str) -> EmotionClassifier:
         return EmotionClassifier(fold_directory(Path(models), fold), interface)
 
-    for done, part in enumerate(parts, start=1):
-        write_text(part.file, classifier(folds[part.utt]).classify(read_audio(part.wav)) + "\n")
-        batch.report(done, len(parts))
+    with batch.recording(job, parts) as record:
+        for part in parts:
+            fold = folds.get((part.work, part.spk), "")
+            record(part, classifier(fold).classify(read_audio(part.wav)).encode())
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from vpeval.audio.io import write_wave
+from vpeval.jobs.pieces import Pieces
 
 ROOT = Path(__file__).parents[2]
 CONF = """\
@@ -100,7 +101,8 @@ def test_a_finished_training_is_not_repeated(work, recognizer):
     assert (recognizer / "encoder.ckpt").stat().st_mtime_ns == before
 
 
-def test_decoding_that_was_killed_does_only_what_is_missing(work, recognizer):
+def test_decoding_that_was_killed_does_only_what_is_missing(work, recognizer, monkeypatch):
+    monkeypatch.setenv("VPEVAL_PIECE_SECONDS", "0")
     (work / "flag").unlink()
     assert run("steps/make_lm.py", work / "lm.arpa", work / "data/text")[0] == 0
     line = (
@@ -114,17 +116,16 @@ def test_decoding_that_was_killed_does_only_what_is_missing(work, recognizer):
         work / "data",
     )
     assert run(*line)[0] == 1
-    parts = work / "out/.data.work/parts"
-    done = {part.name: part.stat().st_mtime_ns for part in parts.iterdir()}
-    assert sorted(done) == ["s0-0.txt", "s0-2.txt"]
+    done = Pieces(work / "out/.data.work/parts").look()
+    assert done == {"s0-0", "s0-2"}
 
     (work / "flag").touch()
     # What is there must not be needed again.
-    for part in done:
-        (work / part).with_suffix(".wav").rename(work / f"{part}.away")
+    for utt in done:
+        (work / f"{utt}.wav").rename(work / f"{utt}.away")
     code, output = run(*line)
-    for part in done:
-        (work / f"{part}.away").rename((work / part).with_suffix(".wav"))
+    for utt in done:
+        (work / f"{utt}.away").rename(work / f"{utt}.wav")
     assert code == 0, output
     assert "going on, 2 of 5 utterances are there" in output
     text, nbest = ((work / "out/data" / name).read_text().splitlines() for name in ("text", "nbest"))

@@ -92,7 +92,7 @@ class Place:
     def kill_a_step(self) -> list[str]:
         """Kill anonymisation and its launcher outright; the jobs that go on without them."""
         first = self.start(self.anonymise("slurm"))
-        self.wait_for("slurm/.set.work/out/wav/s*.wav", 4)
+        self.wait_for("slurm/.set.work/out/wav/*/s*.wav", 4)
         os.killpg(first.pid, signal.SIGKILL)
         first.communicate()
         jobs = sorted(self.launcher.cluster.jobs())
@@ -101,7 +101,7 @@ class Place:
 
     @property
     def waves(self) -> list[str]:
-        return [f"wav/{utt}.wav" for utt in DataDir.load(self.data).utts]
+        return [f"wav/{spk}/{utt}.wav" for utt, spk in DataDir.load(self.data).utt2spk.items()]
 
     def go(self) -> None:
         (self.room / "go").touch()
@@ -120,7 +120,9 @@ def place(launcher: Launcher) -> Place:
 
 def test_a_node_lost_in_the_middle_of_anonymisation_changes_no_byte(place: Place) -> None:
     child = place.start(place.anonymise("slurm"))
-    place.wait_for("slurm/.set.work/out/wav/s*.wav", 4)  # the first of every job, brought here before the job has ended
+    place.wait_for(
+        "slurm/.set.work/out/wav/*/s*.wav", 4
+    )  # the first of every job, brought here before the job has ended
     node = place.kill_a_busy_node()
     place.go()
     said = place.finish(child)
@@ -129,10 +131,11 @@ def test_a_node_lost_in_the_middle_of_anonymisation_changes_no_byte(place: Place
     place.assert_same("utt2dur", "wav.scp", *place.waves)
 
 
-def test_a_node_lost_in_the_middle_of_extraction_changes_no_byte(place: Place) -> None:
+def test_a_node_lost_in_the_middle_of_extraction_changes_no_byte(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VPEVAL_PIECE_SECONDS", "0")
     slow_down(place.data, f"[ ! -e {place.room}/go ]")
     child = place.start(place.extract("slurm"))
-    place.wait_for("slurm/.set.work/parts/*.npy", 2)
+    place.wait_for("slurm/.set.work/parts/*.piece", 2)
     node = place.kill_a_busy_node()
     place.go()
     said = place.finish(child)

@@ -80,17 +80,17 @@ def test_another_hook_redoes_only_what_depends_on_it(finished):
 
 
 def test_killed_in_every_stage_and_with_other_jobs_the_results_are_the_same(finished, make_clone):
-    clone = make_clone("killed")
+    clone = replace(make_clone("killed"), environment={"VPEVAL_PIECE_SECONDS": "0"})
     exp, data = clone.path / "exp/tiny", clone.path / "data"
 
     def begun(folder: Path, pattern: str, count: int = 2):
         return lambda: sum(1 for _ in folder.glob(pattern)) >= count
 
     clone.kill("--nj", "4", when=begun(data, "tiny_dev_enrolls/wav.scp", 1))
-    clone.kill("--nj", "4", when=begun(data, ".tiny_dev_enrolls_mcadams.work/out/wav/*.wav"))
-    clone.kill("--nj", "4", when=begun(exp, "embeddings/ecapa/.tiny_dev_enrolls.work/parts/*.npy"))
+    clone.kill("--nj", "4", when=begun(data, ".tiny_dev_enrolls_mcadams.work/hook/*/wav/*.wav"))
+    clone.kill("--nj", "4", when=begun(exp, "embeddings/ecapa/.tiny_dev_enrolls.work/parts/*.piece"))
     clone.kill("--nj", "4", when=begun(exp, "runs/mcadams/ASV_*/scores"))
-    clone.kill("--nj", "4", when=begun(exp, "decode/whisper_base/.tiny_dev_trials_f.work/parts/*.txt"))
+    clone.kill("--nj", "4", when=begun(exp, "decode/whisper_base/.tiny_dev_trials_f.work/parts/*.piece"))
     output = clone.run("--nj", "4")
     assert "going on" in output
     ours, theirs = (path / "exp/tiny/runs/mcadams" for path in (clone.path, finished.path))

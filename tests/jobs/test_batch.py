@@ -13,6 +13,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.data.directory import DataDir
 from vpeval.jobs import batch
+from vpeval.jobs.pieces import Pieces
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,18 +23,24 @@ name=${1%%=*} last=${1##*:}
 shift 2
 for ((n = 1; n <= last; n++)); do "${@//$name/$n}" || exit 1; done
 """
-WORKER = """#!/usr/bin/env bash
-room=$1 job=$2
-shift 2
-echo "$job" >>"$room/jobs"
-for work; do
-  [ -d "$work/split/$job" ] || continue
-  while read -r utt wav; do
-    echo "$utt" >>"$room/calls"
-    [ ! -e "$room/fail-$utt" ] || exit 1
-    [ -e "$room/forget-$utt" ] || echo "$wav" >"$work/parts/$utt.txt"
-  done <"$work/split/$job/wav.scp"
-done
+WORKER = f"""#!{sys.executable}
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(ROOT)!r})
+from vpeval.jobs import batch
+room, job, works = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
+def note(name, text):
+    with open(room / name, "a") as file:
+        print(text, file=file)
+note("jobs", job)
+parts = batch.job_parts(job, works)
+with batch.recording(job, parts) as record:
+    for part in parts:
+        note("calls", part.utt)
+        if (room / f"fail-{{part.utt}}").exists():
+            sys.exit(1)
+        if not (room / f"forget-{{part.utt}}").exists():
+            record(part, f"{{part.wav}}\\n".encode())
 """
 
 
@@ -57,7 +64,7 @@ class Room:
         return batch.target(self.path / name, out or self.out, [], [], **options)
 
     def task(self, finish=None) -> batch.Task:
-        return batch.Task("test", (str(self.path / "worker"), str(self.path)), ".txt", finish or join)
+        return batch.Task("test", (str(self.path / "worker"), str(self.path)), finish or join)
 
     def run(self, *targets: batch.Target, nj: int = 2, task: batch.Task | None = None) -> list[batch.Target]:
         return batch.run(
@@ -71,12 +78,22 @@ class Room:
         noted.unlink(missing_ok=True)
         return lines
 
+    def pieces(self) -> list[tuple[Path, list[tuple[str, memoryview]]]]:
+        """The pieces in the work directory, with their results."""
+        found = sorted((self.target().work / "parts").iterdir())
+        for path in found:
+            assert path.suffix == ".piece"
+        pieces = Pieces(self.target().work / "parts")
+        pieces.look()
+        return [(piece.path, list(piece.results())) for piece in pieces.pieces]
+
     def listing(self) -> list[str]:
         return sorted(path.name for path in self.out.parent.iterdir())
 
 
-def join(target: batch.Target, parts: Path) -> None:
-    write_text(target.new / "all", "".join((parts / f"{utt}.txt").read_text() for utt in target.data.utts))
+def join(target: batch.Target, pieces: Pieces) -> None:
+    results = dict(pieces.results())
+    write_text(target.new / "all", "".join(str(results[utt], "utf-8") for utt in target.data.utts))
 
 
 @pytest.fixture
@@ -107,7 +124,7 @@ def test_jobs_get_about_the_same_duration_and_not_the_same_number(room: Room) ->
     assert pieces == [["s0-1"], ["s1-1", "s2-1", "s3-1", "s4-1"]]
 
 
-def stop(target: batch.Target, parts: Path) -> None:
+def stop(target: batch.Target, pieces: Pieces) -> None:
     raise InputError("that is enough")
 
 
@@ -134,17 +151,53 @@ def test_after_a_failure_only_what_is_missing_is_done_again(room: Room, caplog: 
     assert len((room.out / "all").read_text().split()) == 5
 
 
-def test_a_part_that_is_not_whole_is_done_again(room: Room) -> None:
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty"])
+def test_a_piece_that_was_damaged_on_disk_is_made_again(
+    room: Room, damage: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("VPEVAL_PIECE_SECONDS", "0")
     (room.path / "fail-s3-1").touch()
     with pytest.raises(InputError):
         room.run(nj=1)
-    room.calls()
     (room.path / "fail-s3-1").unlink()
-    (room.target().work / "parts/s1-1.txt").write_text("")
-    task = room.task()
-    task = batch.Task(**{**vars(task), "is_whole": lambda target, utt, part: part.stat().st_size > 0})
-    room.run(task=task)
+    pieces = {next(iter(dict(piece))): path for path, piece in room.pieces()}
+    assert sorted(pieces) == ["s0-1", "s1-1", "s2-1"]
+    hurt(pieces["s1-1"], damage)
+    room.calls()
+    room.run()
     assert room.calls() == ["s1-1", "s3-1", "s4-1"]
+    assert f"{room.out}: WARNING: 1 damaged files of results are made again" in caplog.messages
+    assert (room.out / "all").read_text() == "".join(f"/data/s{n}-1.wav\n" for n in range(5))
+
+
+def test_a_piece_that_is_damaged_after_its_job_has_ended_is_made_again_in_the_same_call(room: Room) -> None:
+    launcher = room.path / "cmd"
+    spoil = """first=$(ls -d "$room"/exp/.*.work/parts/* | head -n 1)
+[ -e "$room/spoilt" ] || { touch "$room/spoilt"; echo x >>"$first"; }
+"""
+    launcher.write_text(LAUNCHER + f"room='{room.path}'\n" + spoil)
+    room.run()
+    assert len(room.calls()) > 5
+    assert (room.out / "all").read_text() == "".join(f"/data/s{n}-1.wav\n" for n in range(5))
+
+
+def hurt(path: Path, how: str) -> None:
+    content = bytearray(path.read_bytes())
+    if how == "flip":
+        content[-2] ^= 1
+    path.write_bytes(bytes(content) if how == "flip" else content[: len(content) // 2 if how == "cut" else 0])
+
+
+def test_a_job_that_runs_twice_changes_nothing(room: Room) -> None:
+    room.path.joinpath("cmd").write_text(LAUNCHER.replace("|| exit 1", '|| exit 1; "${@//$name/$n}" || exit 1'))
+    room.run()
+    assert room.calls() == [f"s{n}-1" for n in range(5)], "the second finds the pieces of the first"
+    room.write_data("data", "s0-1", "s1-1")
+    room.path.joinpath("cmd").write_text(
+        LAUNCHER.replace('"${@//$name/$n}"', '"${@//$name/$n}" & "${@//$name/$n}"; wait')
+    )
+    room.run()
+    assert (room.out / "all").read_text() == "/data/s0-1.wav\n/data/s1-1.wav\n"
 
 
 def test_what_a_killed_worker_half_wrote_is_cleared_away(room: Room) -> None:
@@ -152,15 +205,16 @@ def test_what_a_killed_worker_half_wrote_is_cleared_away(room: Room) -> None:
     with pytest.raises(InputError):
         room.run(nj=1)
     (room.path / "fail-s3-1").unlink()
-    (room.target().work / "parts/.s3-1.txt.k3j4.tmp").write_text("half")
+    parts = room.target().work / "parts"
+    (parts / ".1-abc.piece.k3j4.tmp").write_text("half")
     seen: list[str] = []
 
-    def look(target: batch.Target, parts: Path) -> None:
-        seen.extend(sorted(path.name for path in parts.iterdir()))
-        join(target, parts)
+    def look(target: batch.Target, pieces: Pieces) -> None:
+        seen.extend(path.suffix for path in parts.iterdir())
+        join(target, pieces)
 
     room.run(task=room.task(look))
-    assert seen == [f"s{n}-1.txt" for n in range(5)]
+    assert set(seen) == {".piece"}
 
 
 @pytest.mark.parametrize("change", ["option", "data"])
@@ -199,8 +253,8 @@ def test_nothing_is_published_when_parts_are_missing(room: Room) -> None:
     with pytest.raises(InputError) as caught:
         room.run()
     assert str(caught.value) == (
-        f"{room.out}: test ended without an error but made no file for 2 of 5 utterances (s1-1, s2-1); "
-        "every utterance of wav.scp needs parts/<utt>.txt"
+        f"{room.out}: test ended without an error but made no result for 2 of 5 utterances (s1-1, s2-1); "
+        "every utterance of wav.scp needs one"
     )
     assert not room.out.exists()
 
@@ -215,7 +269,7 @@ def test_old_results_stay_until_the_new_ones_are_whole(room: Room) -> None:
 
 
 def test_a_failing_finish_publishes_nothing_and_keeps_the_parts(room: Room) -> None:
-    def fail(target: batch.Target, parts: Path) -> None:
+    def fail(target: batch.Target, pieces: Pieces) -> None:
         (target.new / "half").write_text("x")
         raise InputError("the vectors average to zero")
 
@@ -300,9 +354,7 @@ def test_a_launcher_that_is_missing_or_malformed_is_the_participants_mistake(roo
 def test_a_second_process_waits_for_the_first_and_finds_the_work_done(room: Room) -> None:
     # The first process holds its worker until it is told to go on; the second has by then asked for the lock.
     worker = room.path / "worker"
-    worker.write_text(
-        WORKER.replace("#!/usr/bin/env bash\n", '#!/usr/bin/env bash\nuntil [ -e "$1/go" ]; do :; done\n')
-    )
+    worker.write_text(WORKER.replace('note("jobs", job)', 'while not (room / "go").exists(): pass'))
     code = (
         "import logging, sys; logging.basicConfig(level=logging.INFO, format='%(message)s')\n"
         "sys.path.insert(0, sys.argv[1]); from pathlib import Path; from test_batch import Room\n"
@@ -316,7 +368,7 @@ def test_a_second_process_waits_for_the_first_and_finds_the_work_done(room: Room
     assert second.stderr
     assert second.stderr.readline() == f"{room.out} is being made by another process; waiting for it\n"
     (room.path / "go").touch()
-    assert first.communicate()[0] == "made 1\n"
+    assert first.communicate()[0].endswith("\nmade 1\n")
     assert second.communicate() == ("made 0\n", "test: 1 of 1 sets up to date, skipped\n")
     assert len(room.calls()) == 5
 
@@ -342,13 +394,13 @@ def wait_until(condition, seconds: float = 60) -> None:
 def test_the_real_launcher_runs_a_python_worker_on_its_share(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     write_text(
         room.path / "worker.py",
-        "import sys\nfrom vpeval.core import files\nfrom vpeval.jobs import batch\n"
-        "parts = batch.job_parts('parts', '.txt', sys.argv[1], sys.argv[2:])\n"
-        "for done, part in enumerate(parts, start=1):\n"
-        "    files.write_text(part.file, f'{sys.argv[1]} {part.utt} {part.wav}\\n')\n"
-        "    batch.report(done, len(parts))\n",
+        "import sys\nfrom vpeval.jobs import batch\n"
+        "parts = batch.job_parts(sys.argv[1], sys.argv[2:])\n"
+        "with batch.recording(sys.argv[1], parts) as record:\n"
+        "    for part in parts:\n"
+        "        record(part, f'{sys.argv[1]} {part.utt} {part.wav}\\n'.encode())\n",
     )
-    task = batch.Task("test", (sys.executable, str(room.path / "worker.py")), ".txt", join)
+    task = batch.Task("test", (sys.executable, str(room.path / "worker.py")), join)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     batch.run(task, [room.target()], f"{sys.executable} {ROOT}/utils/run.py", 2, room.path / "log")
     lines = (room.out / "all").read_text().splitlines()

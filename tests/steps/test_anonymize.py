@@ -84,7 +84,7 @@ class Place:
         return diary.read_text().split() if diary.exists() else []
 
     def bytes(self) -> dict[str, bytes]:
-        return {utt: (self.out / "wav" / f"{utt}.wav").read_bytes() for utt in UTT2SPK}
+        return {utt: (self.out / "wav" / spk / f"{utt}.wav").read_bytes() for utt, spk in UTT2SPK.items()}
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_what_is_published_has_the_same_ids_and_tables_and_only_new_audio(place:
     assert f"{place.out}: 6 utterances, 1 s of speech\nreal-time factor " in done.stdout
     anon = DataDir.load(place.out)
     assert (anon.utt2spk, anon.text, anon.spk2gender) == (UTT2SPK, place.data.text, place.data.spk2gender)
-    assert anon.wav["a-1"] == str(place.out / "wav/a-1.wav")
+    assert anon.wav["a-1"] == str(place.out / "wav/a/a-1.wav")
     assert not np.array_equal(read_audio(anon.wav["a-1"]), read_audio(place.data.wav["a-1"]))
     assert "utt2seed" not in anon.utt_tables
     again = place.run()
@@ -135,8 +135,8 @@ def test_a_hook_killed_halfway_through_a_file_goes_on_and_redoes_only_that_file(
     assert second.returncode == 0
     assert "going on, 2 of 6 utterances are there" in second.stdout
     assert place.done == ["a-1", "a-2", "b-1", "b-2", "c-1", "c-2"]
-    assert len(read_audio(str(place.out / "wav/b-1.wav"))) == 1600
-    assert sorted(path.name for path in (place.out / "wav").iterdir()) == [f"{utt}.wav" for utt in UTT2SPK]
+    assert len(read_audio(str(place.out / "wav/b/b-1.wav"))) == 1600
+    assert sorted(path.name for path in (place.out / "wav").glob("*/*")) == [f"{utt}.wav" for utt in UTT2SPK]
 
 
 def test_killing_the_driver_outright_ends_the_hook_and_loses_nothing_that_was_finished(place: Place) -> None:

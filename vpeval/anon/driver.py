@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from vpeval.anon import hooks
-from vpeval.anon.check import Finding, check_output, is_whole_wave
-from vpeval.anon.publish import write_anonymised
+from vpeval.anon.check import Finding
+from vpeval.anon.publish import wave_of, write_anonymised
+from vpeval.anon.rooms import ROOMS, Room
 from vpeval.core import seeds
-from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
-from vpeval.data.layout import is_pipe, name_some
+from vpeval.data.layout import is_pipe
 from vpeval.jobs import batch
+from vpeval.jobs.pieces import Pieces
 from vpeval.jobs.stamps import fingerprint
 
 log = logging.getLogger(__name__)
 TIMEOUT = 3600
 """Seconds without a new file after which a hook is taken to hang."""
-PARTS = "out/wav"
 WHOLE = "set"
+"""In the work directory: the whole set as hooks get it."""
+_SEEDS = "utt2seed"
 _ROOT = Path(__file__).resolve().parents[2]
 _WORKER = "steps/jobs/anonymize.py"
 
@@ -39,7 +42,7 @@ def seeded(source: Path, seed: int, level: seeds.Level) -> DataDir:
     data = DataDir.load(source)
     wav = {utt: entry if is_pipe(entry) else str(Path(entry).resolve()) for utt, entry in data.wav.items()}
     utt2seed = seeds.utt2seed(data.utt2spk, seed, role_of(data), level)
-    return data.with_table("utt2seed", utt2seed).with_table("wav.scp", wav)
+    return data.with_table(_SEEDS, utt2seed).with_table("wav.scp", wav)
 
 
 @dataclass(frozen=True)
@@ -68,15 +71,16 @@ def anonymize(anonymiser: Anonymiser, sets: Mapping[Path, Path], launch: Launch)
     Returns what was found in the utterances of every output that had work to do, and says so.
     """
     findings: dict[Path, list[Finding]] = {}
-    start = time.time()
+    start, fresh = time.time(), list[float]()
 
-    def publish(target: batch.Target, parts: Path) -> None:
-        data = target.data
-        _refuse_strangers(data, parts, target.out)
-        source = DataDir.load(data.path)
-        found = [check_output(utt, source.wav[utt], parts / f"{utt}.wav") for utt in data.utts]
-        write_anonymised(source, target.out, target.new, found)
-        findings[target.out] = found
+    def publish(target: batch.Target, pieces: Pieces) -> None:
+        found = {utt: Finding(utt, **json.loads(bytes(result))) for utt, result in pieces.results()}
+        findings[target.out] = [found[utt] for utt in target.data.utts]
+        # After an interruption, only what was written in this call tells how fast the hook is.
+        for utt, spk in target.data.utt2spk.items():
+            if wave_of(target.new, spk, utt).stat().st_mtime >= start:
+                fresh.append(found[utt].seconds)
+        write_anonymised(_unseeded(target.data), target.out, target.new, findings[target.out])
 
     task = batch.Task(
         name="anonymize",
@@ -85,33 +89,24 @@ def anonymize(anonymiser: Anonymiser, sets: Mapping[Path, Path], launch: Launch)
             *(str(anonymiser.hook.resolve()), anonymiser.options, str(hooks.prepared_dir(anonymiser.hook))),
             str(launch.timeout),
         ),
-        suffix=".wav",
-        parts=PARTS,
+        tables=None,
         begin=lambda target: target.data.write(target.work / WHOLE),
+        recover=_recover,
         finish=publish,
-        is_whole=lambda target, utt, part: is_whole_wave(part),
+        makes="file",
     )
     targets = [_target(anonymiser, source, out) for source, out in sets.items()]
-    try:
-        batch.run(task, targets, launch.cmd, launch.nj, launch.log_dir)
-    except InputError:
-        # A misspelt name explains a missing file better than its absence does.
-        for target in targets:
-            if (target.work / PARTS).is_dir():
-                _refuse_strangers(target.data, target.work / PARTS, target.out)
-        raise
-    _tell(findings, start, launch.nj)
+    batch.run(task, targets, launch.cmd, launch.nj, launch.log_dir)
+    _tell(findings)
+    if fresh:
+        log.info("real-time factor %.3f with %d jobs", (time.time() - start) / sum(fresh), launch.nj)
     return findings
 
 
-def _tell(findings: Mapping[Path, Sequence[Finding]], start: float, nj: int) -> None:
-    """A line on every set, on the speed of the hook, and on utterances that somebody should listen to."""
-    fresh = 0.0
+def _tell(findings: Mapping[Path, Sequence[Finding]]) -> None:
+    """A line on every set, and on utterances that somebody should listen to."""
     for out, found in findings.items():
         log.info("%s: %d utterances, %.0f s of speech", out, len(found), sum(one.seconds for one in found))
-        # After an interruption, only what was written in this call tells how fast the hook is.
-        made = (one for one in found if (out / "wav" / f"{one.utt}.wav").stat().st_mtime >= start)
-        fresh += sum(one.seconds for one in made)
         for what, count in (
             ("identical to their source", sum(one.identical for one in found)),
             ("clipped", sum(one.clipped for one in found)),
@@ -119,8 +114,6 @@ def _tell(findings: Mapping[Path, Sequence[Finding]], start: float, nj: int) -> 
         ):
             if count:
                 log.warning("%s: WARNING: %d of %d utterances are %s", out, count, len(found), what)
-    if fresh:
-        log.info("real-time factor %.3f with %d jobs", (time.time() - start) / fresh, nj)
 
 
 def _target(anonymiser: Anonymiser, source: Path, out: Path) -> batch.Target:
@@ -130,15 +123,16 @@ def _target(anonymiser: Anonymiser, source: Path, out: Path) -> batch.Target:
     return batch.Target(partial(seeded, source, seed, level), out, made_from, source, tuple(hooks.files_of(hook)))
 
 
-def _refuse_strangers(data: DataDir, parts: Path, out: Path) -> None:
-    """Remove what is no utterance's wav; unless it is what a killed write leaves behind, say so."""
-    known = {f"{utt}.wav" for utt in data.utts}
-    strange = sorted(path for path in parts.iterdir() if path.name not in known)
-    for path in strange:
-        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-    if names := [path.name for path in strange if not path.name.startswith(".")]:
-        raise InputError(
-            f"the hook wrote {name_some(names)}, which is no utterance of {data.path}; "
-            "it must write <utt>.wav and nothing else",
-            out,
-        )
+def _unseeded(data: DataDir) -> DataDir:
+    """The tables of the original set, without what was added for the hook."""
+    if (data.path / _SEEDS).is_file():
+        return DataDir.load(data.path)  # it has seeds of its own
+    return replace(data, utt_tables={name: table for name, table in data.utt_tables.items() if name != _SEEDS})
+
+
+def _recover(target: batch.Target) -> set[str]:
+    """Take whole files of hooks that were killed to their places, and clear away the rest; the utterances there."""
+    for folder in sorted((target.work / ROOMS).glob("*/wav")):
+        Room(folder, target.new, target.data.utt2spk).take_all(whole=True)
+    shutil.rmtree(target.work / ROOMS, ignore_errors=True)
+    return {path.stem for path in (target.new / "wav").glob("*/*.wav")}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vpeval.anon.check import Finding, check_output
-from vpeval.anon.publish import Missing, write_anonymised
+from vpeval.anon.publish import Missing, wave_of, write_anonymised
 from vpeval.audio.io import RATE, probe, read_sound, write_wave
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked
@@ -83,10 +83,11 @@ def import_set(delivery: Delivery, out: Path) -> list[Finding]:
         work = out.with_name(f".{out.name}.work")
         shutil.rmtree(work, ignore_errors=True)
         new = work / "out"
-        (new / "wav").mkdir(parents=True)
+        for spk in delivery.data.speakers:
+            wave_of(new, spk, "").parent.mkdir(parents=True)
         todo = [
-            (utt, delivery.data.wav[utt], delivery.files[utt].resolve(), new / "wav" / f"{utt}.wav")
-            for utt in delivery.data.utts
+            (utt, delivery.data.wav[utt], delivery.files[utt].resolve(), wave_of(new, spk, utt))
+            for utt, spk in delivery.data.utt2spk.items()
         ]
         if len(todo) <= _CHUNK:
             findings = [_take(item) for item in todo]

@@ -56,7 +56,8 @@ def whole_set(data_dir: Path) -> DataDir:
 def run(anonymize: Anonymize, data_dir: Path, out: Path, strategy: Strategy = "random") -> None:
     """Anonymise every utterance of `data_dir` into ``<out>/<utt>.wav``."""
     data = DataDir.load(data_dir)
-    seeds = draw_seeds(strategy, whole_set(data_dir))
+    # Only that needs to know all utterances of a speaker: a set may be very much larger than the part of a job.
+    seeds = draw_seeds(strategy, whole_set(data_dir) if strategy == "speaker" else data)
     out.mkdir(parents=True, exist_ok=True)
     for utt, entry in data.wav.items():
         wave = np.asarray(anonymize(read_audio(entry), RATE, seeds[utt], utt))

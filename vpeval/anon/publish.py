@@ -23,12 +23,18 @@ class Missing:
     trials: int = 0
 
 
+def wave_of(directory: Path, spk: str, utt: str) -> Path:
+    """Where the audio of an utterance is in an anonymised set: a folder for every speaker, so that none grows large."""
+    return directory / "wav" / spk / f"{utt}.wav"
+
+
 def write_anonymised(
     data: DataDir, out: Path, new: Path, findings: Sequence[Finding], missing: Missing | None = None
 ) -> None:
-    """Write the tables of `data` with the audio ``<out>/wav/<utt>.wav`` into directory `new`, which becomes `out`."""
+    """Write the tables of `data` with the audio of `wave_of` into directory `new`, which becomes `out`."""
     published = replace(data, path=new)
-    published = published.with_table("wav.scp", {utt: str(out / "wav" / f"{utt}.wav") for utt in data.utts})
+    wav = {utt: str(wave_of(out, spk, utt)) for utt, spk in data.utt2spk.items()}
+    published = published.with_table("wav.scp", wav)
     published = published.with_table("utt2dur", {found.utt: f"{found.seconds:.3f}" for found in findings})
     write_files(published, new)
     summary: dict[str, object] = {

@@ -19,7 +19,7 @@ STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 
 def draw_seeds(strategy: Strategy, whole: DataDir) -> dict[str, int]:
-    """The seed of every utterance of the set `whole`, which has utt2seed."""
+    """The seed of every utterance of the set `whole`, which has utt2seed; a part will do but for strategy speaker."""
     drawn = {utt: _number(whole, utt, seed) for utt, seed in whole.table("utt2seed").items()}
     if strategy == "constant":
         return dict.fromkeys(drawn, derive("constant"))

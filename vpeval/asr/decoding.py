@@ -11,6 +11,7 @@ from vpeval.asr.recognizers import own_language_models
 from vpeval.asv.attackers import encoder_files
 from vpeval.core.tables import write_table
 from vpeval.jobs import batch
+from vpeval.jobs.pieces import Pieces
 
 _ROOT = Path(__file__).resolve().parents[2]
 _DECODE, _EMOTIONS = "steps/jobs/decode.py", "steps/jobs/predict_emotions.py"
@@ -28,7 +29,7 @@ def decode(
     lms = own_language_models(conf)
     targets = [batch.target(path, out / path.name, inputs, [_DECODE, __name__]) for path in data]
     worker = (str(_ROOT / _DECODE), str(conf), str(lm or ""))
-    task = batch.Task("decode", worker, ".txt", partial(_collect_texts, nbest=lm is not None, lms=lms))
+    task = batch.Task("decode", worker, partial(_collect_texts, nbest=lm is not None, lms=lms))
     return batch.run(task, targets, cmd, nj, out / "log")
 
 
@@ -42,13 +43,14 @@ def predict_emotions(
     targets = [
         batch.target(path, out / path.name, [models], [_EMOTIONS, __name__], interface=interface) for path in data
     ]
-    task = batch.Task("emotions", (str(_ROOT / _EMOTIONS), str(models), interface), ".txt", _collect_predictions)
+    worker = (str(_ROOT / _EMOTIONS), str(models), interface)
+    task = batch.Task("emotions", worker, _collect_predictions, tables=("wav.scp", "spk2fold"))
     return batch.run(task, targets, cmd, nj, out / "log")
 
 
-def _collect_texts(target: batch.Target, parts: Path, nbest: bool, lms: tuple[str, ...]) -> None:
+def _collect_texts(target: batch.Target, pieces: Pieces, nbest: bool, lms: tuple[str, ...]) -> None:
     """Collect the hypotheses of all utterances."""
-    lines = {utt: (parts / f"{utt}.txt").read_text(encoding="utf-8").splitlines() for utt in target.data.utts}
+    lines = {utt: str(result, "utf-8").splitlines() for utt, result in pieces.results()}
     if lms:
         for number, lm in enumerate(lms):
             words = {utt: rows[number] for utt, rows in lines.items()}
@@ -62,7 +64,6 @@ def _collect_texts(target: batch.Target, parts: Path, nbest: bool, lms: tuple[st
         write_table(target.new / "text", {utt: " ".join(line) for utt, line in lines.items()})
 
 
-def _collect_predictions(target: batch.Target, parts: Path) -> None:
+def _collect_predictions(target: batch.Target, pieces: Pieces) -> None:
     """Collect the predictions in one table."""
-    predictions = {utt: (parts / f"{utt}.txt").read_text(encoding="utf-8").strip() for utt in target.data.utts}
-    write_table(target.new / "predictions", predictions)
+    write_table(target.new / "predictions", {utt: str(result, "utf-8").strip() for utt, result in pieces.results()})

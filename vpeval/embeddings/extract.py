@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from vpeval.asv.attackers import encoder_files
+from vpeval.core.errors import InputError
 from vpeval.core.tables import write_table
 from vpeval.embeddings.ark import write_vectors
 from vpeval.embeddings.directory import group
 from vpeval.jobs import batch
+from vpeval.jobs.pieces import Pieces
 
 _ROOT = Path(__file__).resolve().parents[2]
 _WORKER = "steps/jobs/embed.py"
@@ -21,13 +23,34 @@ def extract_embeddings(conf: Path, out: Path, data: Sequence[Path], cmd: str, nj
     """Bring ``<out>/<name of data directory>`` up to date for all directories; return those that had work to do."""
     inputs = [*encoder_files(conf), _ROOT / "conf/models.yaml"]
     targets = [batch.target(path, out / path.name, inputs, [_WORKER, __name__]) for path in data]
-    task = batch.Task("extract_embeddings", (str(_ROOT / _WORKER), str(conf)), ".npy", _collect)
+    task = batch.Task("extract_embeddings", (str(_ROOT / _WORKER), str(conf)), _collect)
     return batch.run(task, targets, cmd, nj, out / "log")
 
 
-def _collect(target: batch.Target, parts: Path) -> None:
+def pack_vector(vector: np.ndarray) -> bytes:
+    """A vector as the result of an utterance: its type in three characters, then its numbers."""
+    return vector.dtype.str.encode() + vector.tobytes()
+
+
+def _stack(target: batch.Target, pieces: Pieces) -> np.ndarray:
+    """The vectors of all utterances, a row each."""
+    place = {utt: row for row, utt in enumerate(target.data.utts)}
+    rows: np.ndarray | None = None
+    for utt, result in pieces.results():
+        vector = np.frombuffer(result[3:], str(result[:3], "ascii"))
+        if rows is None:
+            rows = np.empty((len(place), len(vector)), vector.dtype)
+        if (vector.dtype, vector.shape) != (rows.dtype, rows.shape[1:]):
+            message = f"the encoder gave {len(vector)} numbers for utterance {utt} and {rows.shape[1]} for others"
+            raise InputError(f"{message}; it must give vectors of one kind", target.out)
+        rows[place[utt]] = vector
+    assert rows is not None, "a data directory has utterances"
+    return rows
+
+
+def _collect(target: batch.Target, pieces: Pieces) -> None:
     """Collect the vectors in one archive, and the means of speakers in another."""
-    vectors = {utt: np.load(parts / f"{utt}.npy", allow_pickle=False) for utt in target.data.utts}
+    vectors = dict(zip(target.data.utts, _stack(target, pieces), strict=True))
     write_vectors(target.new, vectors, home=target.out)
     write_table(target.new / "utt2spk", target.data.utt2spk)
     grouped = group(target.new, vectors, target.data.utt2spk)

@@ -1,12 +1,12 @@
 """A resumable batch: the utterances of some data directories, worked through in parallel by ``$cmd``.
 
-Anonymisation, embedding extraction and decoding are the same machine: each utterance gives one small file, written
-under its final name only when it is whole. A batch asks which of them are missing, cuts the rest into jobs, runs the
-worker on them and, when all are there, lets `finish` turn them into the output directory, which appears in one rename
-together with its stamp. Killed at any moment, the same call goes on where it stopped: if its jobs went on without it,
-as they do on a cluster, it finds them by the same cut.
+Anonymisation, embedding extraction, decoding and emotions are the same machine: each utterance gives a result, and a
+worker publishes its results in pieces of many (`vpeval.jobs.pieces`). A batch asks which results are missing, cuts the
+rest into jobs, runs the worker on them and, when all are there, lets `finish` turn them into the output directory,
+which appears in one rename together with its stamp. Killed at any moment, the same call goes on where it stopped: if
+its jobs went on without it, as they do on a cluster, it finds them by the same cut.
 
-A job may run twice, even at the same time: a part is the same whoever makes it, and appears as a whole.
+A job may run twice, even at the same time: a result is the same whoever makes it, and a piece appears as a whole.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from __future__ import annotations
 import logging
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -28,9 +29,11 @@ from vpeval.data.layout import is_split, read_places
 from vpeval.jobs import shards, visibility
 from vpeval.jobs.backends import slurm_control
 from vpeval.jobs.command import launcher
+from vpeval.jobs.pieces import FOLDER, Pieces, PieceWriter, clear_unfinished
 from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, write_stamp
 
 log = logging.getLogger(__name__)
+_REPORT_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -75,29 +78,31 @@ def target(source: Path, out: Path, inputs: Sequence[Path], code: Sequence[str],
 
 @dataclass(frozen=True)
 class Task:
-    """What to do with an utterance: the worker command, the file it makes, and how results become a directory.
+    """What to do with an utterance: the worker command, and how results become a directory.
 
-    The worker is called as ``<worker …> <job> <work-dir> …``; see `job_parts` for its side. `parts` is the folder
-    in the work directory for the files ``<utt><suffix>``; `is_whole` tells whether a file found there can be kept.
-    `begin` puts into the work directory what the workers need beside their splits.
+    The worker is called as ``<worker …> <job> <work-dir> …``; see `job_parts` and `recording` for its side. `tables`
+    are the files of the data directory that it needs beside utt2spk (None: all). `begin` puts into the work directory
+    what the workers need beside their splits; `recover` saves what interrupted workers left there beside their pieces
+    and tells of which utterances. `makes` is how a message calls a result.
     """
 
     name: str
     worker: tuple[str, ...]
-    suffix: str
-    finish: Callable[[Target, Path], None]
-    parts: str = "parts"
+    finish: Callable[[Target, Pieces], None]
+    tables: Collection[str] | None = ("wav.scp",)
     begin: Callable[[Target], object] = lambda target: None
-    is_whole: Callable[[Target, str, Path], bool] = lambda target, utt, part: True
+    recover: Callable[[Target], Collection[str]] = lambda target: ()
+    makes: str = "result"
 
 
 @dataclass(frozen=True)
 class Part:
-    """An utterance that a worker has to do, and the file that it makes."""
+    """An utterance that a worker has to do, its speaker and audio, and the work directory that the result is for."""
 
     utt: str
+    spk: str
     wav: str
-    file: Path
+    work: Path
 
 
 def run(task: Task, targets: Sequence[Target], cmd: str, nj: int, log_dir: Path) -> list[Target]:
@@ -124,25 +129,50 @@ def run(task: Task, targets: Sequence[Target], cmd: str, nj: int, log_dir: Path)
             slurm_control.clear(logs, log.info)
         if slurm_control.is_left_behind(logs):
             _launch(task, stale, int(_cut_file(stale).read_text().split("\n")[0]), nj, cmd, log_dir)
-        elif missing := [(target, utt) for target in stale for utt in _missing(task, target)]:
-            for target in stale:
-                task.begin(target)
-            _do(task, stale, missing, nj, cmd, log_dir)
+        else:
+            _do_missing(task, stale, [_missing(task, target) for target in stale], nj, cmd, log_dir)
         slurm_control.clear(logs, log.info)  # of a cluster, when the rest was done elsewhere
+        found = {id(target): _found(target) for target in stale}
+        if any(pieces.damaged for pieces in found.values()):  # since their jobs have written them
+            _do_missing(task, stale, [_missing(task, target) for target in stale], nj, cmd, log_dir)
+            found = {id(target): _found(target) for target in stale}
         for target in stale:
-            _publish(task, target)
+            _publish(task, target, found[id(target)])
     return stale
 
 
-def job_parts(task_parts: str, suffix: str, job: str, works: Sequence[str]) -> list[Part]:
+def job_parts(job: str, works: Sequence[str]) -> list[Part]:
     """The worker's side: what job number `job` has to do in the given work directories, and nobody has done before."""
     parts = []
     for work in map(Path, works):
         split = work / "split" / job
         if split.is_dir():
-            data = DataDir.load(split)
-            parts += [Part(utt, data.wav[utt], work / task_parts / f"{utt}{suffix}") for utt in data.utts]
-    return [part for part in parts if not part.file.exists()]
+            data, done = DataDir.load(split), Pieces(work / FOLDER, job).look()
+            wav = data.wav
+            parts += [Part(utt, spk, wav[utt], work) for utt, spk in data.utt2spk.items() if utt not in done]
+    return parts
+
+
+@contextmanager
+def recording(job: str, parts: Sequence[Part]) -> Iterator[Callable[[Part, bytes], None]]:
+    """The worker's side: what to call with every part and its result; it tells the launcher how far the job is.
+
+    However the job ends, short of kill -9, nothing is lost that was handed over.
+    """
+    done, told = 0, 0.0
+
+    def record(part: Part, result: bytes) -> None:
+        nonlocal done, told
+        writers[part.work].add(part.utt, result)
+        done += 1
+        if done == len(parts) or time.monotonic() - told > _REPORT_SECONDS:
+            told = time.monotonic()
+            report(done, len(parts))
+
+    with ExitStack() as stack:
+        works = dict.fromkeys(part.work for part in parts)
+        writers = {work: stack.enter_context(PieceWriter(work / FOLDER, job)) for work in works}
+        yield record
 
 
 def report(done: int, total: int) -> None:
@@ -158,41 +188,66 @@ def _refuse_shared(targets: Sequence[Target]) -> None:
 
 
 def _missing(task: Task, target: Target) -> list[str]:
-    """Utterances without a whole part; work that was begun for other inputs or options is thrown away."""
+    """Utterances without a result; work that was begun for other inputs or options is thrown away."""
     begun = target.work / "fingerprint"
     if not begun.is_file() or begun.read_text() != target.fingerprint.digest:
         shutil.rmtree(target.work, ignore_errors=True)
         target.work.mkdir(parents=True)
         write_text(begun, target.fingerprint.digest)
-    parts = target.work / task.parts
-    parts.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(target.work / "split", ignore_errors=True)
-    for unfinished in parts.glob(".*.tmp"):  # of a worker that was killed while it wrote
-        unfinished.unlink()
-    missing = []
-    for utt in target.data.utts:
-        part = parts / f"{utt}{task.suffix}"
-        if part.exists() and not task.is_whole(target, utt, part):
-            part.unlink()
-        if not part.exists():
-            missing.append(utt)
-    if kept := len(target.data.utts) - len(missing):
+    (target.work / FOLDER).mkdir(exist_ok=True)
+    clear_unfinished(target.work / FOLDER)
+    pieces = Pieces(target.work / FOLDER)
+    done = pieces.look()
+    if pieces.damaged:
+        log.warning("%s: WARNING: %d damaged files of results are made again", target.out, len(pieces.damaged))
+    missing = [utt for utt in target.data.utts if utt not in done]
+    if kept := len(target.data.utts) - len(missing) + len(set(task.recover(target)).intersection(missing)):
         log.info("%s: going on, %d of %d utterances are there", target.out, kept, len(target.data.utts))
     return missing
 
 
-def _do(
-    task: Task, targets: Sequence[Target], missing: list[tuple[Target, str]], nj: int, cmd: str, log_dir: Path
+def _do_missing(
+    task: Task, targets: Sequence[Target], missing: Sequence[list[str]], nj: int, cmd: str, log_dir: Path
 ) -> None:
-    """Cut what is missing into tasks of about the time that a task should take, and have them run."""
+    """Cut what is `missing` of every target into tasks of about the time that a task should take; have them run."""
+    if not any(missing):
+        return
+    for target in targets:
+        task.begin(target)
     pace = log_dir / f".{task.name}.pace"
-    speech = [t.data.utt2dur[utt] if "utt2dur" in t.data.utt_tables else 1.0 for t, utt in missing]
-    cost = [seconds / shards.read_pace(pace) for seconds in speech]
-    pieces = [[missing[item] for item in piece] for piece in shards.cut(cost, nj, shards.task_seconds())]
-    _write_jobs(pieces)
+    speech = [seconds for target, utts in zip(targets, missing, strict=True) for seconds in _seconds(target, utts)]
+    per_second = shards.read_pace(pace)
+    pieces = shards.cut([seconds / per_second for seconds in speech], nj, shards.task_seconds())
+    first = 0
+    for target, utts in zip(targets, missing, strict=True):
+        _write_splits(task, target, utts, first, pieces)
+        first += len(utts)
     write_text(_cut_file(targets), _describe_cut(targets, len(pieces)))
     _launch(task, targets, len(pieces), nj, cmd, log_dir)
     shards.note_pace(pace, sum(speech), [log_dir / f"{task.name}.{n + 1}.log" for n in range(len(pieces))])
+
+
+def _seconds(target: Target, utts: Sequence[str]) -> list[float]:
+    """How long each utterance is; where nobody says it, all are alike."""
+    if "utt2dur" not in target.data.utt_tables:
+        return [1.0] * len(utts)
+    return [target.data.utt2dur[utt] for utt in utts]
+
+
+def _write_splits(task: Task, target: Target, utts: Sequence[str], first: int, pieces: Sequence[range]) -> None:
+    """Write the part of every piece that is of this target, whose `utts` begin at place `first` of all that is cut."""
+    # Without trials and enrolments, which are as long for every piece as for the whole set.
+    data = replace(target.data, enrolls=None, trials=None)
+    if task.tables is not None:
+        kept = set(task.tables)
+        utt_tables = {name: table for name, table in data.utt_tables.items() if name in kept}
+        data = replace(
+            data, utt_tables=utt_tables, spk_tables={n: table for n, table in data.spk_tables.items() if n in kept}
+        )
+    for number, piece in enumerate(pieces, start=1):
+        if chosen := utts[max(0, piece.start - first) : max(0, piece.stop - first)]:
+            data.subset(chosen).write(target.work / "split" / str(number))
 
 
 def _cut_file(targets: Sequence[Target]) -> Path:
@@ -212,15 +267,6 @@ def _is_cut(targets: Sequence[Target]) -> bool:
     return found == _describe_cut(targets, int(found.split("\n")[0]))
 
 
-def _write_jobs(jobs: list[list[tuple[Target, str]]]) -> None:
-    for number, job in enumerate(jobs, start=1):
-        for target in dict.fromkeys(id(target) for target, _ in job):
-            chosen = [(t, utt) for t, utt in job if id(t) == target]
-            # Without trials and enrolments, which are as long for every piece as for the whole set.
-            data = replace(chosen[0][0].data, enrolls=None, trials=None).subset(utt for _, utt in chosen)
-            data.write(chosen[0][0].work / "split" / str(number))
-
-
 def _launch(task: Task, targets: Sequence[Target], count: int, nj: int, cmd: str, log_dir: Path) -> None:
     works = [str(target.work) for target in targets]
     job = "JOB"
@@ -238,21 +284,28 @@ def _launch(task: Task, targets: Sequence[Target], count: int, nj: int, cmd: str
         )
 
 
-def _publish(task: Task, target: Target) -> None:
-    parts = target.work / task.parts
+def _found(target: Target) -> Pieces:
+    """The results of a target, after a wait for those that other machines have written."""
+    pieces = Pieces(target.work / FOLDER)
+    visibility.wait_for(lambda: _lacking(target, pieces), target.work / FOLDER)
+    return pieces
 
-    def missing() -> list[str]:
-        return [utt for utt in target.data.utts if not (parts / f"{utt}{task.suffix}").is_file()]
 
-    if lacking := visibility.wait_for(missing, parts):
+def _lacking(target: Target, pieces: Pieces) -> list[str]:
+    done = pieces.look()
+    return [utt for utt in target.data.utts if utt not in done]
+
+
+def _publish(task: Task, target: Target, pieces: Pieces) -> None:
+    if lacking := _lacking(target, pieces):
         names = ", ".join(lacking[:5]) + (" …" if len(lacking) > 5 else "")
         raise InputError(
-            f"{task.name} ended without an error but made no file for {len(lacking)} of {len(target.data.utts)} "
-            f"utterances ({names}); every utterance of wav.scp needs {task.parts}/<utt>{task.suffix}",
+            f"{task.name} ended without an error but made no {task.makes} for {len(lacking)} of "
+            f"{len(target.data.utts)} utterances ({names}); every utterance of wav.scp needs one",
             target.out,
         )
     target.new.mkdir(exist_ok=True)
-    task.finish(target, parts)
+    task.finish(target, pieces)
     write_stamp(target.new / STAMP, target.fingerprint, [target.new])
     publish(target.new, target.out, target.places, is_split)
     shutil.rmtree(target.work)

@@ -28,7 +28,7 @@ def main() -> None:
     tags = parse_tags(args.tag)
     paths = {condition: getattr(args, condition) for condition in CONDITIONS}
     pairs = read_utterance_pairs(paths, args.utt2spk)
-    records = score_similarity(pairs, [args.mode], Path(args.out), args.bootstrap, args.seed, paths)
+    records = score_similarity(pairs, (args.mode,), Path(args.out), args.bootstrap, args.seed, paths)
     write_records(args.out, [record.tagged(tags) for record in records])
 
 

@@ -22,11 +22,10 @@ def main() -> None:
     parser.add_argument("scores")
     args = parser.parse_args()
     first, second = read_embeddings(args.first), read_embeddings(args.second)
-    matrix = utterance_cosines(first, second)
     rows = (
         (one, other, score)
-        for one, row in zip(first.utts, matrix, strict=True)
-        for other, score in zip(second.utts, row, strict=True)
+        for one, cosines in zip(first.utts, utterance_cosines(first, second), strict=True)
+        for other, score in zip(second.utts, cosines.tolist(), strict=True)
         if one != other
     )
     write_pair_scores(args.scores, rows)

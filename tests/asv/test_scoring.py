@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from vpeval.asv.scoring import cosines, score_trials, utterance_cosines
+from vpeval.asv.scoring import UtteranceCosines, cosines, score_trials
 from vpeval.data.trials import read_scores, read_trials, write_pair_scores
 from vpeval.embeddings.directory import group
 from vpeval.metrics.eer import eer_kaldi_fair, eer_rocch, eer_threshold
@@ -67,6 +67,20 @@ def test_one_pair_has_the_same_score_wherever_it_is_computed():
     pairs = [(spk, utt) for spk in enroll.speakers for utt in trial.utts]
     assert score_trials(enroll, trial, pairs) == matrix.ravel().tolist()
     assert score_trials(enroll, trial, pairs[7:8]) == [matrix.ravel()[7]]
-    between = utterance_cosines(trial, trial)
+    between = UtteranceCosines.of(trial, trial).rows(slice(None))
     assert np.array_equal(between, between.T)
     assert np.diag(between).tolist() == [1.0] * len(trial.utts)
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 192, 1000])
+def test_cosines_of_utterances_are_the_same_to_the_bit_in_blocks_of_any_size(dimension):
+    rng = np.random.default_rng(dimension)
+    vectors = {f"{n % 3}-{n:02d}": rng.standard_normal(dimension).astype(np.float32) for n in range(40)}
+    found = group(Path("x"), vectors, {utt: utt[0] for utt in vectors})
+    cosines = UtteranceCosines.of(found, found)
+    whole = cosines.rows(slice(None))
+    unit = found.vectors / np.linalg.norm(found.vectors.astype(float), axis=1, keepdims=True)
+    assert whole == pytest.approx(unit @ unit.T, abs=1e-13)
+    assert np.array_equal(whole, whole.T) and (np.diag(whole) == 1).all()
+    for start in (0, 7, 39):
+        assert np.array_equal(cosines.rows(slice(start, start + 1), start), whole[start : start + 1, start:])

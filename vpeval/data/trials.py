@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
+from vpeval.core.files import atomic_path
 from vpeval.core.tables import read_rows, read_table, to_number
 from vpeval.data.directory import trial_rows
-from vpeval.metrics.similarity import PairScores
+from vpeval.metrics.similarity import PairScores, similarity_matrix
 
 StrPath = str | PathLike[str]
 Pair = tuple[str, str]
@@ -47,6 +47,11 @@ class UtterancePairs:
     names: list[str]
     speaker: NDArray[np.intp]
     pairs: Mapping[str, PairScores]
+
+    def matrices(self, condition: str, modes: tuple[str, ...]) -> list[NDArray[np.float64]]:
+        """The similarity matrix of a condition in each of the modes."""
+        pairs = self.pairs[condition]
+        return [similarity_matrix(pairs, self.speaker, self.names, condition, mode) for mode in modes]
 
 
 def read_trials(path: StrPath) -> Trials:
@@ -105,7 +110,8 @@ def read_pair_scores(path: StrPath, first: str, second: str) -> tuple[list[Pair]
 def write_pair_scores(path: StrPath, rows: Iterable[tuple[str, str, float]]) -> None:
     """Write ``<first> <second> <score>`` lines; a score has the digits that read as the same number."""
     lines = (f"{one} {other} {repr(float(score)).removesuffix('.0')}\n" for one, other, score in rows)
-    write_text(path, "".join(lines))
+    with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(lines)
 
 
 def trial_speakers(

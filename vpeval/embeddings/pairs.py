@@ -2,24 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 
-from vpeval.asv.scoring import utterance_cosines
+from vpeval.asv.scoring import UtteranceCosines
 from vpeval.core.errors import InputError
-from vpeval.data.trials import UtterancePairs
 from vpeval.embeddings.directory import Embeddings
-from vpeval.metrics.similarity import CONDITIONS, PairScores
+from vpeval.metrics.all_pairs import AllScores, similarity_of_all
+from vpeval.metrics.scores import Floats
+
+_ROWS = 256
 
 
-def all_pairs(original: Embeddings, anonymised: Embeddings) -> UtterancePairs:
-    """Cosines of all pairs of utterances; none is paired with itself, nor with its own anonymised version."""
-    if original.utts != anonymised.utts or original.speakers != anonymised.speakers:
-        message = f"does not hold the utterances of {original.directory}; extract both again"
-        raise InputError(message, anonymised.directory)
-    sides = {"o": original, "a": anonymised}
-    first, second = np.nonzero(~np.eye(len(original.utts), dtype=bool))
-    pairs = {
-        condition: PairScores(first, second, utterance_cosines(*(sides[side] for side in condition))[first, second])
-        for condition in CONDITIONS
-    }
-    return UtterancePairs(list(original.speakers), original.owners, pairs)
+@dataclass(frozen=True)
+class AllPairs:
+    """The utterances of a set; none is paired with itself, nor with its own anonymised version."""
+
+    original: Embeddings
+    anonymised: Embeddings
+
+    @classmethod
+    def of(cls, original: Embeddings, anonymised: Embeddings) -> AllPairs:
+        """Two versions of the same utterances."""
+        if original.utts != anonymised.utts or original.speakers != anonymised.speakers:
+            message = f"does not hold the utterances of {original.directory}; extract both again"
+            raise InputError(message, anonymised.directory)
+        return cls(original, anonymised)
+
+    @property
+    def names(self) -> list[str]:
+        """The speakers."""
+        return list(self.original.speakers)
+
+    @cached_property
+    def _scores(self) -> Floats:
+        """Room for the scores of one condition; new memory for each would cost as much as filling it."""
+        return np.zeros((len(self.original.utts),) * 2)
+
+    def matrices(self, condition: str, modes: tuple[str, ...]) -> list[Floats]:
+        """The similarity matrix of a condition in each of the modes; the scores are made once, and forgotten."""
+        sides = {"o": self.original, "a": self.anonymised}
+        cosines = UtteranceCosines.of(*(sides[side] for side in condition))
+        is_symmetric = condition != "oa"
+        scores, n = self._scores, len(self.original.utts)
+        for start in range(0, n, _ROWS):
+            first = start if is_symmetric else 0
+            scores[start : start + _ROWS, first:] = cosines.rows(slice(start, start + _ROWS), first)
+        made = AllScores(scores, self.original.starts, is_symmetric)
+        if is_symmetric:  # both modes count the same pairs
+            return [similarity_of_all(made, self.names)] * len(modes)
+        return [similarity_of_all(made, self.names, mode) for mode in modes]

@@ -67,11 +67,16 @@ def similarity_matrix(
         raise InputError("no pair of two utterances of one speaker; score speakers with two utterances or more")
     llr = _calibrate(score, same, names)
     n = len(names)
-    total = np.bincount(row * n + column, llr, n * n).reshape(n, n)
+    total: Floats = np.bincount(row * n + column, llr, n * n).reshape(n, n).astype(np.float64, copy=False)
     count = np.bincount(row * n + column, minlength=n * n).reshape(n, n)
     if mode == "vpc" or condition != "oa":
         total, count = total + total.T, count + count.T
-    if missing := np.argwhere((count == 0) & ~np.eye(n, dtype=bool)).tolist():
+    return matrix_of_sums(total, count, names)
+
+
+def matrix_of_sums(total: Floats, count: Counts, names: Sequence[str]) -> Floats:
+    """The matrix from sums of log-likelihood ratios and numbers of pairs."""
+    if missing := np.argwhere((count == 0) & ~np.eye(len(names), dtype=bool)).tolist():
         i, j = missing[0]
         raise InputError(f"no pair of speakers '{names[i]}' and '{names[j]}'; score all pairs of utterances")
     with np.errstate(invalid="ignore"):

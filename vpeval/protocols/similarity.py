@@ -6,32 +6,44 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.data.trials import UtterancePairs
 from vpeval.metrics.scores import Floats
-from vpeval.metrics.similarity import CONDITIONS, similarity_matrix, voice_similarity
+from vpeval.metrics.similarity import CONDITIONS, voice_similarity
 from vpeval.results.records import Record
 
 MODES = ("full", "vpc")
 """All pairs of utterances count, or those that the challenges' estimator takes."""
 
 
+class Pairs(Protocol):
+    """Scored pairs of the utterances of speakers, original and anonymised."""
+
+    @property
+    def names(self) -> list[str]:
+        """The speakers."""
+
+    def matrices(self, condition: str, modes: tuple[str, ...]) -> list[Floats]:
+        """The similarity matrix of a condition in each of the modes."""
+
+
 def score_similarity(
-    data: UtterancePairs,
-    modes: Sequence[str],
+    data: Pairs,
+    modes: tuple[str, ...],
     out: Path,
     resamples: int,
     seed: int,
     sources: Mapping[str, object] | None = None,
 ) -> list[Record]:
     """The records of every mode; the matrices go to a file beside `out`. `sources` are what complaints point to."""
+    found = {name: _matrices(data, name, modes, (sources or {}).get(name, out)) for name in CONDITIONS}
     records = []
-    for mode in modes:
-        matrices = {name: _matrix(data, name, mode, (sources or {}).get(name, out)) for name in CONDITIONS}
+    for place, mode in enumerate(modes):
+        matrices = {name: found[name][place] for name in CONDITIONS}
         # One file for a single mode, as people call the scorer; else each mode has its own.
         file = out.with_suffix(".matrices.json" if len(modes) == 1 else f".matrices_{mode}.json")
         write_text(file, _matrices_json(data.names, matrices))
@@ -41,14 +53,14 @@ def score_similarity(
     return records
 
 
-def _matrix(data: UtterancePairs, condition: str, mode: str, source: object) -> Floats:
+def _matrices(data: Pairs, condition: str, modes: tuple[str, ...], source: object) -> list[Floats]:
     try:
-        matrix = similarity_matrix(data.pairs[condition], data.speaker, data.names, condition, mode)
+        matrices = data.matrices(condition, modes)
     except InputError as error:
         raise InputError(str(error), str(source)) from None
-    if single := [data.names[i] for i in np.flatnonzero(np.isnan(np.diag(matrix)))]:
+    if single := [data.names[i] for i in np.flatnonzero(np.isnan(np.diag(matrices[0])))]:
         logging.warning(f"{source}: left out of the diagonal, for want of a second utterance: {' '.join(single)}")
-    return matrix
+    return matrices
 
 
 def _matrices_json(speakers: Sequence[str], matrices: Mapping[str, Floats]) -> str:

@@ -48,14 +48,14 @@ class Similarity:
         """Compare all pairs of utterances."""
         from vpeval.anon.publish import read_missing
         from vpeval.embeddings.directory import read_embeddings
-        from vpeval.embeddings.pairs import all_pairs
+        from vpeval.embeddings.pairs import AllPairs
         from vpeval.protocols.similarity import MODES, score_similarity
         from vpeval.results.records import write_records
 
         original, anonymised = (read_embeddings(path) for path in self.step.inputs)
         if read_missing(self.plan.anonymised(self.name)).utts:
             original = original.only(anonymised.utts)
-        pairs = all_pairs(original, anonymised)
+        pairs = AllPairs.of(original, anonymised)
         records = score_similarity(pairs, MODES, out / RECORDS, RESAMPLES, self.plan.settings.seed)
         write_records(out / RECORDS, [record.tagged(self.tags) for record in records])
         return f"voice similarity of {len(original.speakers)} speakers"

@@ -26,6 +26,7 @@ srd_sets=                 # of which partition similarity ranks are taken: dev, 
 edition=                  # challenge whose result file and submission are made; default: that of the recipe
 nj=$(getconf _NPROCESSORS_ONLN)
 seed=0
+verify=${VPEVAL_VERIFY:-false}  # true: every file is looked at again before anything counts as up to date
 
 help_message="Usage: ./run.sh [options]
  e.g.: ./run.sh                                        # embedded corpus, McAdams baseline, everything
@@ -56,7 +57,8 @@ What is up to date is skipped.
   --srd-sets test|dev|all       whose speech similarity rank disclosure looks at (as the recipe says, else all)
   --edition YEAR                challenge formats: 2020, 2022, 2024 or 2026 (recipe, else 2020)
   --nj N                        jobs at a time ($nj)
-  --seed N                      seed of everything random ($seed)"
+  --seed N                      seed of everything random ($seed)
+  --verify true|false           look at every audio file again before a large set counts as up to date ($verify)"
 
 command_line="./run.sh $*"
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -64,6 +66,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 [ $# = 0 ] || { echo "$0: unexpected argument '$1'; see --help" >&2; exit 1; }
 . utils/stages.sh
 . ./cmd.sh
+export VPEVAL_VERIFY=$verify
 
 stage 0 data "data directories of recipe $recipe"
 stage 1 models "evaluation models"

@@ -23,6 +23,7 @@ from vpeval.core.publish import publish, refuse_overlap, refuse_target
 from vpeval.corpora.convert import to_16khz
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import is_split, name_some, read_places
+from vpeval.jobs import sound
 from vpeval.jobs.stamps import STAMP, fingerprint, is_current, write_stamp
 
 log = logging.getLogger(__name__)
@@ -70,7 +71,9 @@ def find_files(folder: Path, sources: Sequence[Path], system: str, allow_missing
 def import_set(delivery: Delivery, out: Path) -> list[Finding]:
     """Check, link or convert the files of a set and publish `out`; when it is up to date, do nothing and return []."""
     files = [delivery.files[utt] for utt in delivery.data.utts]
-    made_from = fingerprint([delivery.data.path, *files], {"out": out, "trials_left_out": delivery.missing.trials})
+    taken = sound.digest_of((utt, str(delivery.files[utt])) for utt in delivery.data.utts)
+    options = {"out": out, "trials_left_out": delivery.missing.trials, "files": taken}
+    made_from = fingerprint([delivery.data.path], options)
     source = delivery.data.path
     inputs = [source, *read_places(source), *{file.parent: file for file in files}.values()]
     refuse_overlap(out, inputs)

@@ -22,7 +22,10 @@ MARKER = ".made"
 STAMP = ".stamp.json"
 """What a published directory was made from; see `vpeval.jobs.stamps`."""
 
-_OWN = {MARKER, STAMP}
+INDEX = ".audio.json"
+"""What was seen of the audio of a set; see `vpeval.jobs.sound`."""
+
+_OWN = {MARKER, STAMP, INDEX}
 _NFS = ".nfs"  # what a network file system makes of files that were removed while they were open
 
 

@@ -33,10 +33,28 @@ def batch_parser(doc: str | None) -> Parser:
     parser = Parser(doc)
     parser.add_argument("--cmd", default="utils/run.py", help="launcher of the jobs (default: utils/run.py)")
     parser.add_argument("--nj", type=positive, default=2, help="jobs at a time (default: 2)")
+    add_verify(parser)
     parser.add_argument("conf", type=Path)
     parser.add_argument("out", metavar="out-dir", type=Path)
     parser.add_argument("data", metavar="data-dir", type=Path, nargs="+")
     return parser
+
+
+def add_verify(parser: Parser) -> None:
+    """The option for who does not trust what was seen of many files at an earlier time; see `vpeval.jobs.sound`."""
+    parser.add_argument(
+        "--verify",
+        action=_Verify,
+        choices=("true", "false"),
+        help="true: look at every file again before a set counts as up to date (default: false)",
+    )
+
+
+class _Verify(argparse.Action):
+    """Jobs and libraries find the choice in their environment."""
+
+    def __call__(self, parser: object, namespace: object, values: object, option: str | None = None) -> None:
+        os.environ["VPEVAL_VERIFY"] = str(values)
 
 
 def scorer_parser(doc: str | None) -> Parser:

@@ -109,13 +109,14 @@ def run(task: Task, targets: Sequence[Target], cmd: str, nj: int, log_dir: Path)
     """Bring all `targets` up to date; return those that had work to do."""
     _refuse_shared(targets)
     for target in targets:
-        refuse_overlap(target.out, target.places)
+        if not _is_current(target):
+            refuse_overlap(target.out, target.places)
     with ExitStack() as locks:
         # Every process takes the locks in the same order, or two of them could wait for each other for ever.
         for target in sorted(targets, key=lambda target: str(target.out.resolve())):
             target.out.parent.mkdir(parents=True, exist_ok=True)
             locks.enter_context(locked(target.out.with_name(f".{target.out.name}.lock"), str(target.out)))
-        stale = [t for t in targets if not is_current(t.out / STAMP, t.fingerprint, [t.out])]
+        stale = [target for target in targets if not _is_current(target)]
         for target in targets:
             if target not in stale:
                 shutil.rmtree(target.work, ignore_errors=True)  # what a kill just after publishing left
@@ -178,6 +179,10 @@ def recording(job: str, parts: Sequence[Part]) -> Iterator[Callable[[Part, bytes
 def report(done: int, total: int) -> None:
     """Tell the launcher how far a job is."""
     print(f"progress: {done}/{total}", flush=True)
+
+
+def _is_current(target: Target) -> bool:
+    return is_current(target.out / STAMP, target.fingerprint, [target.out])
 
 
 def _refuse_shared(targets: Sequence[Target]) -> None:

@@ -2,8 +2,9 @@
 
 A step compares the fingerprint of what it is about to do with the one in the stamp beside its outputs: equal, and the
 outputs untouched, means that there is nothing to do. A fingerprint is made of options, of inputs and of code, which is
-the import closure of the step's entry points. Small files count by content, audio and other large files by size and
-time of change, so that checking hundreds of hours of speech takes seconds.
+the import closure of the step's entry points. Small files count by content, large files by size and time of change,
+and the audio of a set by one digest (`vpeval.jobs.sound`), so that asking about a million utterances takes a moment.
+Where nothing is to be believed (VPEVAL_VERIFY), outputs are compared with their digests, too.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.publish import STAMP as STAMP
-from vpeval.core.tables import read_table
-from vpeval.data.layout import is_pipe
+from vpeval.jobs import sound
 from vpeval.jobs.closure import ROOT, closure
 
 _LARGE = 4 << 20
 _AUDIO = {".wav", ".flac", ".ogg", ".opus", ".mp3"}
-_VERSION = 2
+_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -68,17 +69,18 @@ def fingerprint(
 def is_current(stamp: Path, wanted: Fingerprint, outputs: Sequence[Path]) -> bool:
     """Whether `outputs` were made under fingerprint `wanted` and have not been touched since."""
     found = read_stamp(stamp)
-    return found == _content(wanted, outputs) if found else False
+    return bool(found) and not wanted.changes(found) and _is_untouched(found, outputs)
 
 
 def write_stamp(stamp: Path, made_from: Fingerprint, outputs: Sequence[Path]) -> None:
     """Note that `outputs` are finished."""
     if missing := next((path for path in outputs if not path.exists()), None):
         raise InputError("should have been made and is not there", missing)
-    write_text(stamp, json.dumps(_content(made_from, outputs), indent=0) + "\n")
+    content = {"version": _VERSION, **asdict(made_from), "files": _listing(outputs, {}), "audio": _audio(outputs, {})}
+    write_text(stamp, json.dumps(content, indent=0) + "\n")
 
 
-def read_stamp(stamp: Path) -> dict[str, dict[str, str]]:
+def read_stamp(stamp: Path) -> dict[str, Any]:
     """What a stamp says; nothing where there is none that can be read."""
     try:
         found = json.loads(stamp.read_text(encoding="utf-8"))
@@ -94,11 +96,14 @@ def why(stamp: Path, wanted: Fingerprint, outputs: Sequence[Path]) -> str:
         return "not made yet"
     if changed := wanted.changes(found):
         return "changed: " + ", ".join(changed[:3]) + (" …" if len(changed) > 3 else "")
-    return "" if found == _content(wanted, outputs) else "its files were touched"
+    return "" if _is_untouched(found, outputs) else "its files were touched"
 
 
-def _content(made_from: Fingerprint, outputs: Sequence[Path]) -> dict[str, object]:
-    return {"version": _VERSION, **asdict(made_from), "files": _listing(outputs)}
+def _is_untouched(found: Mapping[str, Any], outputs: Sequence[Path]) -> bool:
+    """Whether outputs are as a stamp says."""
+    believed: Mapping[str, Any] = {} if sound.is_verifying() else found
+    files, audio = _listing(outputs, believed.get("files")), _audio(outputs, believed.get("audio"))
+    return bool(found.get("files") == files and found.get("audio") == audio)
 
 
 def _digest(path: Path) -> str:
@@ -109,18 +114,19 @@ def _digest(path: Path) -> str:
     for file in _files(path):
         digest.update(f"{file.relative_to(path) if file != path else ''}\0{_identity(file)}\0".encode())
     if (path / "wav.scp").is_file():
-        for utt, audio in sorted(read_table(path / "wav.scp").items()):
-            if not is_pipe(audio) and Path(audio).exists():
-                digest.update(f"{utt}\0{_identity(Path(audio))}\0".encode())
+        digest.update(sound.named_audio(path).encode())
     return digest.hexdigest()
 
 
 def _files(path: Path) -> Iterator[Path]:
+    """The files of an input or output that count one by one, which those in the folder of a set's audio do not."""
     if path.is_file():
         yield path
         return
     for root, folders, names in os.walk(path):
         folders[:] = sorted(f for f in folders if not f.startswith((".", "__pycache__", "split")) and f != "log")
+        if Path(root) == path and _has_audio(path):
+            folders.remove(sound.FOLDER)
         yield from (Path(root) / name for name in sorted(names) if not name.startswith("."))
 
 
@@ -137,11 +143,34 @@ def _hash(file: Path, size: int, time: int, inode: int) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def _listing(outputs: Sequence[Path]) -> dict[str, list[int]]:
-    listing = {}
+def _listing(outputs: Sequence[Path], believed: object) -> dict[str, list[object]]:
+    """Size, time of change and SHA-256 of every file; the last as `believed` where the others are the same."""
+    listing: dict[str, list[object]] = {}
     for number, output in enumerate(outputs):
         for file in _files(output) if output.exists() else ():
             # Relative to the output, which may be stamped under a temporary name and then renamed.
             name = f"{number}/{file.relative_to(output)}"
-            listing[name] = [file.stat().st_size, file.stat().st_mtime_ns]
+            status = file.stat()
+            seen = [status.st_size, status.st_mtime_ns]
+            before = believed.get(name) if isinstance(believed, dict) else None
+            if isinstance(before, list) and before[:2] == seen:
+                listing[name] = before
+            else:
+                listing[name] = [*seen, _hash_of(file)]
     return listing
+
+
+def _audio(outputs: Sequence[Path], believed: object) -> dict[str, dict[str, Any]]:
+    """The audio of those outputs that are sets."""
+    before = believed if isinstance(believed, dict) else {}
+    sets = {str(number): output for number, output in enumerate(outputs) if _has_audio(output)}
+    return {number: sound.published_audio(output, before.get(number)) for number, output in sets.items()}
+
+
+def _has_audio(path: Path) -> bool:
+    return (path / "wav.scp").is_file() and (path / sound.FOLDER).is_dir()
+
+
+def _hash_of(file: Path) -> str:
+    with open(file, "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -1,0 +1,129 @@
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from vpeval.core.errors import InputError
+from vpeval.jobs import sound
+from vpeval.jobs.sound import INDEX, named_audio
+from vpeval.jobs.stamps import STAMP, Fingerprint, is_current, why, write_stamp
+
+PRINT = Fingerprint({}, {}, {})
+
+
+@pytest.fixture
+def many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three files are many."""
+    monkeypatch.setattr(sound, "MANY", 2)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A set with three files in two folders that nobody has changed for a while."""
+    folder = tmp_path / "set"
+    for place in ("a/a-1", "a/a-2", "b/b-1"):
+        (folder / "wav" / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "wav" / f"{place}.wav").write_bytes(b"RIFF")
+    (folder / "wav.scp").write_text("".join(f"{u} {folder}/wav/{u[0]}/{u}.wav\n" for u in ("a-1", "a-2", "b-1")))
+    for place in (folder / "wav", folder / "wav/a", folder / "wav/b"):
+        os.utime(place, ns=(0, time.time_ns() - 10**10))
+    return folder
+
+
+def overwrite(path: Path) -> None:
+    with open(path, "r+b") as file:
+        file.write(b"LONGER")
+
+
+def exchange(path: Path) -> None:
+    path.with_suffix(".new").write_bytes(b"XXXX")
+    path.with_suffix(".new").rename(path)
+
+
+def test_a_small_set_is_always_looked_at_in_full(data: Path) -> None:
+    before = named_audio(data)
+    overwrite(data / "wav/a/a-1.wav")
+    assert named_audio(data) != before
+    assert not (data / INDEX).exists()
+
+
+def test_of_a_large_set_the_folders_tell_whether_files_have_changed(data: Path, many: None) -> None:
+    before = named_audio(data)
+    assert (data / INDEX).exists() and named_audio(data) == before
+    exchange(data / "wav/a/a-1.wav")
+    changed = named_audio(data)
+    (data / "wav/b/b-1.wav").unlink()
+    gone = named_audio(data)
+    (data / "wav.scp").write_text(f"a-2 {data}/wav/a/a-2.wav\n")
+    assert len({before, changed, gone, named_audio(data)}) == 4
+
+
+def test_what_is_overwritten_in_place_is_found_by_who_verifies(
+    data: Path, many: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = named_audio(data)
+    overwrite(data / "wav/a/a-1.wav")
+    assert named_audio(data) == before
+    monkeypatch.setenv("VPEVAL_VERIFY", "true")
+    verified = named_audio(data)
+    assert verified != before
+    monkeypatch.setenv("VPEVAL_VERIFY", "false")
+    assert named_audio(data) == verified, "and is known from then on"
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b'{"scp": 1}', b'{"folders": []}'])
+def test_a_damaged_index_is_made_again(data: Path, many: None, content: bytes) -> None:
+    before = named_audio(data)
+    (data / INDEX).write_bytes(content)
+    assert named_audio(data) == before
+
+
+def test_folders_that_have_just_changed_are_not_believed_yet(data: Path, many: None) -> None:
+    (data / "wav/a").touch()
+    named_audio(data)
+    assert not (data / INDEX).exists()
+
+
+def test_relative_paths_are_looked_up_where_one_is(data: Path, many: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    (data / "wav.scp").write_text("".join(f"{u} wav/{u[0]}/{u}.wav\n" for u in ("a-1", "a-2", "b-1")))
+    monkeypatch.chdir(data)
+    here = named_audio(data)
+    monkeypatch.chdir("/")
+    assert named_audio(data) != here
+
+
+@pytest.mark.parametrize("change", [overwrite, exchange, Path.unlink])
+@pytest.mark.parametrize("verify", ["false", "true"])
+def test_a_published_set_is_current_until_its_folders_tell_otherwise_or_somebody_verifies(
+    data: Path, many: None, change, verify: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_stamp(data / STAMP, PRINT, [data])
+    moved = data.rename(data.with_name("published"))
+    assert is_current(moved / STAMP, PRINT, [moved])
+    change(moved / "wav/a/a-1.wav")
+    monkeypatch.setenv("VPEVAL_VERIFY", verify)
+    assert is_current(moved / STAMP, PRINT, [moved]) == (change is overwrite and verify == "false")
+
+
+def test_the_stamp_of_a_large_set_does_not_name_its_files(data: Path) -> None:
+    write_stamp(data / STAMP, PRINT, [data])
+    assert "a-1.wav" not in (data / STAMP).read_text()
+
+
+def test_a_bit_that_flipped_on_disk_is_found_by_who_verifies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ark = tmp_path / "embedding.ark"
+    ark.write_bytes(b"0123")
+    status = ark.stat()
+    write_stamp(tmp_path / STAMP, PRINT, [tmp_path])
+    ark.write_bytes(b"0133")
+    os.utime(ark, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert is_current(tmp_path / STAMP, PRINT, [tmp_path])
+    monkeypatch.setenv("VPEVAL_VERIFY", "true")
+    assert why(tmp_path / STAMP, PRINT, [tmp_path]) == "its files were touched"
+
+
+def test_verifying_is_true_or_false(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VPEVAL_VERIFY", "yes")
+    with pytest.raises(InputError, match="VPEVAL_VERIFY=yes: expected true or false"):
+        named_audio(data)

@@ -29,8 +29,12 @@ def decode(
     lms = own_language_models(conf)
     targets = [batch.target(path, out / path.name, inputs, [_DECODE, __name__]) for path in data]
     worker = (str(_ROOT / _DECODE), str(conf), str(lm or ""))
-    task = batch.Task("decode", worker, partial(_collect_texts, nbest=lm is not None, lms=lms))
-    return batch.run(task, targets, cmd, nj, out / "log")
+    return batch.run(text_task(worker, lm is not None, lms), targets, cmd, nj, out / "log")
+
+
+def text_task(worker: tuple[str, ...], nbest: bool = False, lms: tuple[str, ...] = ()) -> batch.Task:
+    """What gives directories of texts, whatever they are decoded by."""
+    return batch.Task("decode", worker, partial(_collect_texts, nbest=nbest, lms=lms))
 
 
 def predict_emotions(

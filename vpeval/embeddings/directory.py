@@ -191,6 +191,12 @@ def group(directory: Path, vectors: Mapping[str, np.ndarray], speaker_of: Mappin
     return order.embeddings(directory, utts, np.stack([vectors[utts[row]] for row in order.rows.tolist()]))
 
 
+def group_rows(directory: Path, utts: Sequence[str], speakers: Sequence[str], vectors: Vectors) -> Embeddings:
+    """The same of a matrix: row i is of ``utts[i]``, which ``speakers[i]`` speaks."""
+    order = _Order.of(utts, speakers)
+    return order.embeddings(directory, utts, vectors[order.rows])
+
+
 @dataclass(frozen=True)
 class _Order:
     """Which utterance comes where: those of the first speaker first, all in the order of ids."""

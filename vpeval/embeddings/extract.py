@@ -10,8 +10,8 @@ import numpy as np
 from vpeval.asv.attackers import encoder_files
 from vpeval.core.errors import InputError
 from vpeval.core.tables import write_table
-from vpeval.embeddings.ark import write_vectors
-from vpeval.embeddings.directory import group
+from vpeval.embeddings.ark import write_rows, write_vectors
+from vpeval.embeddings.directory import group_rows
 from vpeval.jobs import batch
 from vpeval.jobs.pieces import Pieces
 
@@ -23,8 +23,12 @@ def extract_embeddings(conf: Path, out: Path, data: Sequence[Path], cmd: str, nj
     """Bring ``<out>/<name of data directory>`` up to date for all directories; return those that had work to do."""
     inputs = [*encoder_files(conf), _ROOT / "conf/models.yaml"]
     targets = [batch.target(path, out / path.name, inputs, [_WORKER, __name__]) for path in data]
-    task = batch.Task("extract_embeddings", (str(_ROOT / _WORKER), str(conf)), _collect)
-    return batch.run(task, targets, cmd, nj, out / "log")
+    return batch.run(vector_task(str(_ROOT / _WORKER), str(conf)), targets, cmd, nj, out / "log")
+
+
+def vector_task(*worker: str) -> batch.Task:
+    """What gives embedding directories, whatever the vectors are made by."""
+    return batch.Task("extract_embeddings", worker, _collect)
 
 
 def pack_vector(vector: np.ndarray) -> bytes:
@@ -50,10 +54,10 @@ def _stack(target: batch.Target, pieces: Pieces) -> np.ndarray:
 
 def _collect(target: batch.Target, pieces: Pieces) -> None:
     """Collect the vectors in one archive, and the means of speakers in another."""
-    vectors = dict(zip(target.data.utts, _stack(target, pieces), strict=True))
-    write_vectors(target.new, vectors, home=target.out)
+    utts, vectors = target.data.utts, _stack(target, pieces)
+    write_rows(target.new, utts, vectors, home=target.out)
     write_table(target.new / "utt2spk", target.data.utt2spk)
-    grouped = group(target.new, vectors, target.data.utt2spk)
+    grouped = group_rows(target.new, utts, list(target.data.utt2spk.values()), vectors)
     means = grouped.means(np.arange(len(grouped.speakers)))
     write_vectors(target.new, dict(zip(grouped.speakers, means, strict=True)), name="spk_mean", home=target.out)
     counts = zip(grouped.speakers, grouped.counts, strict=True)

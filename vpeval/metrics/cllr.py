@@ -31,7 +31,8 @@ def min_cllr(pooled: PooledScores) -> float:
 def cross_entropy(llr: Floats, targets: Counts, nontargets: Counts, prior_log_odds: float = 0.0) -> float:
     """Empirical cross-entropy in bits at a prior; Cllr is its value at prior log-odds 0."""
     t, n = np.flatnonzero(targets), np.flatnonzero(nontargets)  # elsewhere 0 × inf would be NaN instead of no cost
-    miss = np.logaddexp(0, -prior_log_odds - llr[t]) @ targets[t] / targets.sum()
-    false_alarm = np.logaddexp(0, prior_log_odds + llr[n]) @ nontargets[n] / nontargets.sum()
+    # Not a scalar product of BLAS, whose threads would spin at every resample, and whose last digit depends on them.
+    miss = (np.logaddexp(0, -prior_log_odds - llr[t]) * targets[t]).sum() / targets.sum()
+    false_alarm = (np.logaddexp(0, prior_log_odds + llr[n]) * nontargets[n]).sum() / nontargets.sum()
     prior = 1 / (1 + np.exp(-prior_log_odds))
     return float((prior * miss + (1 - prior) * false_alarm) / np.log(2))

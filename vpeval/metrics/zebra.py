@@ -59,7 +59,7 @@ def zebra_tag(individual: float) -> str:
 def _mean_disclosure(llr: Floats, counts: Counts) -> float:
     """Mean of Z over trials; `llr` points towards the class whose trials are counted."""
     present = np.flatnonzero(counts)
-    return float(_z(llr[present]) @ counts[present] / counts.sum())
+    return float((_z(llr[present]) * counts[present]).sum() / counts.sum())
 
 
 def _z(a: Floats) -> Floats:

@@ -38,6 +38,7 @@ BINS = 256
 _ROWS = 512
 _BLOCK = 128
 _CELLS = 1 << 22
+_CACHED = 1 << 18
 _PAIRS = 1 << 13
 
 
@@ -135,17 +136,22 @@ class _Targets:
 def _blocks(
     matrix: ScoreMatrix, chunk: slice, owner: Counts, targets: _Targets, width: int
 ) -> Iterator[tuple[slice, NDArray[np.int32]]]:
-    """The bins of the scores of some rows with the first `width` references, block by block."""
-    step = max(1, min(_BLOCK, _CELLS // width))
-    buffer = np.empty((step, width))
-    for start in range(chunk.start, chunk.stop, step):
-        rows = slice(start, min(start + step, chunk.stop))
-        yield rows, _bins(matrix, rows, owner[rows], targets, buffer)
+    """The bins of the scores of some rows with the first `width` references, a few rows at a time.
+
+    A product pays for many rows; what is made of the scores stays in the cache for few.
+    """
+    buffer = np.empty((max(1, min(_BLOCK, _CELLS // width)), width))
+    step = max(1, _CACHED // width)
+    for start in range(chunk.start, chunk.stop, len(buffer)):
+        end = min(start + len(buffer), chunk.stop)
+        scores = matrix.fast(slice(start, end), buffer[: end - start])
+        for first in range(start, end, step):
+            rows = slice(first, min(first + step, end))
+            yield rows, _bins(matrix, rows, owner[rows], targets, scores[first - start : rows.stop - start])
 
 
-def _bins(matrix: ScoreMatrix, rows: slice, own: Counts, targets: _Targets, buffer: Floats) -> NDArray[np.int32]:
+def _bins(matrix: ScoreMatrix, rows: slice, own: Counts, targets: _Targets, scores: Floats) -> NDArray[np.int32]:
     """The bin of every score of `rows`, without the scores of the speakers with themselves: one column less."""
-    scores = matrix.fast(rows, buffer[: len(own)])
     bins = targets.levels.gaps(targets.levels.cells(scores))
     bins *= 2
     unclear = np.flatnonzero(bins < 0)

@@ -1,73 +1,123 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Time the metrics against what they cannot do without: a matrix product, a sort. All ratios come from one run.
+"""Time the scorers of embeddings and trials against what they cannot do without. All ratios come from one run.
 
 Usage: benchmarks/metrics.py
 
-(a) legal linkability and (b) singling out at the size of Common Voice, (c) all verification metrics of 1e6 scores,
-(d) bootstrap intervals of a VoicePrivacy set. Memory is the peak of a process of its own, inputs included.
+(a) legal linkability with 1-EER and intervals, (b) singling out and (c) similarity rank disclosure among the speakers
+of Common Voice, from embedding directories with few utterances of each to records: beside reading the same bytes and
+the product of the same vectors. (d) All verification metrics of 1e6 scores beside one argsort; (e) the bootstrap
+intervals of a VoicePrivacy set. Times are CPU seconds on one thread, each measured in turns with its baseline, so that
+a busy machine slows both. Memory is the peak of a process of its own. With all utterances: benchmarks/scale.py.
 """
 
 import multiprocessing
+import os
 import resource
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
+from vpeval.asv.comparison import Cosine
+from vpeval.embeddings.ark import write_rows
+from vpeval.embeddings.directory import Embeddings, read_embeddings
 from vpeval.metrics.cllr import cllr, min_cllr
 from vpeval.metrics.dcf import min_dcf
 from vpeval.metrics.dsys import dsys
 from vpeval.metrics.eer import eer_kaldi, eer_rocch, eer_threshold
-from vpeval.metrics.linkability import linkability
-from vpeval.metrics.ranks import count_rivals
 from vpeval.metrics.scores import pool
-from vpeval.metrics.singling_out import singling_out
 from vpeval.metrics.verification import ScoredTrials, verification
 from vpeval.metrics.zebra import zebra
+from vpeval.protocols.linkability import score_linkability
+from vpeval.protocols.singling_out import SinglingOutOptions, score_singling_out
+from vpeval.protocols.sizes import parse_sizes
+from vpeval.protocols.speaker_values import Scores
+from vpeval.protocols.srd import score_srd
 
 ALL, TEST, ENROLL, FOLDS, DIMENSION = 22024, 4949, 495, 10, 192
-SIZES = (20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, ALL)
+SIZES = "20,50,100,200,500,1000,2000,5000,10000,20000,all"
 
 
 def main() -> None:
-    for part in (time_linkability, time_three_lengths, time_singling_out, time_verification, time_bootstrap):
-        # A process of its own, as the peak memory of a process never falls.
+    os.environ |= {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
+    for part in (time_linkability, time_singling_out, time_srd, time_verification, time_bootstrap):
+        # A process of its own, as the peak memory of a process never falls; its libraries are loaded with one thread.
         process = multiprocessing.get_context("spawn").Process(target=part)
         process.start()
         process.join()
 
 
 def time_linkability() -> None:
-    compare_linkability("(a) linkability, 22,024 x 4,949, 11 N', one L", 1, limit=3)
+    def score(enroll: Embeddings, test: Embeddings) -> Scores:
+        n_enroll, n_utts = (parse_sizes("", given, "") for given in (SIZES, "1"))
+        return score_linkability(enroll, test, Cosine(), n_enroll, n_utts, 0, 1000, 0)
 
-
-def time_three_lengths() -> None:
-    compare_linkability("(a) linkability, 22,024 x 4,949, 11 N', three L", 3, limit=3)
-
-
-def compare_linkability(title: str, lengths: int, limit: float) -> None:
-    rng = np.random.default_rng(0)
-    enroll = rng.standard_normal((ALL, DIMENSION), np.float32)
-    owner = np.tile(np.sort(rng.permutation(ALL)[:TEST]), lengths)
-    test = enroll[owner] + 4 * rng.standard_normal((len(owner), DIMENSION), np.float32)
-    ours, memory = measure(lambda: linkability(count_rivals(enroll, test, owner), ALL, SIZES))
-    bare, _ = measure(lambda: test[:TEST] @ enroll.T)
-    report(title, ours, bare * lengths, limit, memory, 1000)
+    title = f"(a) linkability and 1-EER, {ALL:,} x {TEST:,}, 11 N', one L"
+    compare(title, score, (1, ALL), (1, TEST), lambda x, y: y @ x.T, limit=16)
 
 
 def time_singling_out() -> None:
-    rng = np.random.default_rng(0)
-    centres = rng.standard_normal((ALL, DIMENSION), np.float32)
-    folds = np.empty((FOLDS, ALL, DIMENSION), np.float32)
-    for vectors in folds:
-        vectors[:] = centres + rng.standard_normal((ALL, DIMENSION), np.float32)
-    owner = np.sort(rng.permutation(ALL)[:ENROLL])
-    enroll = centres[owner] + rng.standard_normal((ENROLL, DIMENSION), np.float32)
-    counts = np.full(ALL, FOLDS)
-    ours, memory = measure(lambda: singling_out(enroll, owner, folds, counts, [ALL]))
-    flat = folds.reshape(-1, DIMENSION)
-    bare, _ = measure(lambda: enroll @ flat.T)
-    report("(b) singling out, N = 22,024, 495 enrolled, 10 folds, one draw", ours, bare, 4, memory, 2000)
+    def score(enroll: Embeddings, test: Embeddings) -> Scores:
+        n_speakers, n_utts = (parse_sizes("", given, "") for given in ("all", "1"))
+        return score_singling_out(enroll, test, Cosine(), n_speakers, n_utts, SinglingOutOptions(draws=1), 1000, 0)
+
+    title = f"(b) singling out, N = {ALL:,}, {ENROLL} enrolled, {FOLDS} folds, one draw"
+    compare(title, score, (2, ENROLL), (FOLDS, ALL), lambda x, y: x[:ENROLL] @ y.T, limit=6)
+
+
+def time_srd() -> None:
+    def score(references: Embeddings, inputs: Embeddings) -> Scores:
+        return score_srd(references, inputs, "cosine", "mid", 0, 0)
+
+    title = f"(c) rank disclosure, N = {ALL:,}, {TEST:,} inputs, without intervals"
+    compare(title, score, (1, ALL), (1, TEST), lambda x, y: y @ x.T, limit=40)
+
+
+def compare(
+    title: str,
+    score: Callable[[Embeddings, Embeddings], Scores],
+    first: tuple[int, int],
+    second: tuple[int, int],
+    product: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    limit: float,
+) -> None:
+    """Time a scorer of two directories, with so many utterances of so many speakers, from their files to records."""
+    centres = np.random.default_rng(0).standard_normal((ALL, DIMENSION), np.float32)
+    with tempfile.TemporaryDirectory() as folder:
+        rooms = [Path(folder, name) for name in ("first", "second")]
+        sides = [write(room, centres, *shape) for room, shape in zip(rooms, (first, second), strict=True)]
+
+        def ours() -> None:
+            score(*map(read_embeddings, rooms)).write(Path(folder, "records.jsonl"), {})
+
+        def bare() -> None:
+            for room in rooms:
+                np.fromfile(room / "embedding.ark", np.uint8)
+            product(*sides)
+
+        baseline, taken = fastest(bare, ours, rounds=2)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"{title}: {taken:.2f} s, bare read and product {baseline:.2f} s, ratio {taken / baseline:.2f} "
+        f"(limit {limit}); peak memory {memory:.0f} MB",
+        flush=True,
+    )
+
+
+def write(directory: Path, centres: np.ndarray, utts: int, speakers: int) -> np.ndarray:
+    """An embedding directory with `utts` utterances of each of the first speakers; its vectors."""
+    directory.mkdir()
+    rng = np.random.default_rng(utts * speakers)
+    vectors = np.repeat(centres[:speakers], utts, axis=0)
+    vectors += 4 * rng.standard_normal(vectors.shape, np.float32)
+    names = [f"s{spk:05d}" for spk in range(speakers) for _ in range(utts)]
+    keys = [f"{name}-{directory.name}{number:06d}" for number, name in enumerate(names)]
+    write_rows(directory, keys, vectors)
+    lines = (f"{key} {name}\n" for key, name in zip(keys, names, strict=True))
+    (directory / "utt2spk").write_text("".join(lines))
+    return vectors
 
 
 def time_verification() -> None:
@@ -78,7 +128,7 @@ def time_verification() -> None:
     all_metrics(targets[:100], nontargets[:100])  # loads scipy
     sort, metrics = fastest(lambda: np.argsort(pooled), lambda: all_metrics(targets, nontargets))
     print(
-        f"(c) all verification metrics of 1e6 scores: {metrics * 1e3:.0f} ms, one argsort {sort * 1e3:.0f} ms, "
+        f"(d) all verification metrics of 1e6 scores: {metrics * 1e3:.0f} ms, one argsort {sort * 1e3:.0f} ms, "
         f"ratio {metrics / sort:.2f} (limit 2.5)",
         flush=True,
     )
@@ -90,7 +140,7 @@ def time_bootstrap() -> None:
     verification(trials, resamples=1000)
     seconds = time.process_time() - start
     size = f"{trials.counts['targets']} + {trials.counts['nontargets']} trials"
-    print(f"(d) 1000 resamples of all verification metrics, {size}: {seconds:.1f} s of one core (limit 20)")
+    print(f"(e) 1000 resamples of all verification metrics, {size}: {seconds:.1f} s of one core (limit 20)")
 
 
 def all_metrics(targets: np.ndarray, nontargets: np.ndarray) -> None:
@@ -110,32 +160,14 @@ def challenge_set(rng: np.random.Generator) -> ScoredTrials:
 
 
 def fastest(*functions: Callable[[], object], rounds: int = 7) -> list[float]:
-    """The shortest time of each function, measured in turns."""
+    """The least CPU time of each function, measured in turns."""
     times: list[list[float]] = [[] for _ in functions]
     for _ in range(rounds):
         for function, taken in zip(functions, times, strict=True):
-            start = time.perf_counter()
+            start = time.process_time()
             function()
-            taken.append(time.perf_counter() - start)
+            taken.append(time.process_time() - start)
     return [min(taken) for taken in times]
-
-
-def measure(function: Callable[[], object]) -> tuple[float, float]:
-    """Seconds of the best of three runs, and the peak memory so far in MB."""
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def report(title: str, ours: float, bare: float, limit: float, memory: float, most: float) -> None:
-    print(
-        f"{title}: {ours:.2f} s, bare product {bare:.2f} s, ratio {ours / bare:.2f} (limit {limit}); "
-        f"peak memory {memory:.0f} MB (limit {most:.0f})",
-        flush=True,
-    )
 
 
 if __name__ == "__main__":

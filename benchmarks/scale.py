@@ -42,7 +42,7 @@ _SAMPLE = 8
 
 @dataclass(frozen=True)
 class Row:
-    """A command, its bound, the pairs it compares, and how far it may go; `sample` is the part of the bound measured."""
+    """A command, its bound, of which one `sample`-th is measured, the pairs it compares, and how far it may go."""
 
     name: str
     command: list[str]

@@ -11,6 +11,7 @@ process of its own, which is forked from this one: it starts in a moment, and it
 import os
 import signal
 import sys
+import time
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import NoReturn
 from vpeval.core import script
 from vpeval.core.errors import InputError
 from vpeval.jobs.processes import die_with_parent
+from vpeval.jobs.usage import Usage, note_usage
 from vpeval.plan.plan import Plan, Settings, make_plan
 from vpeval.plan.recipe import EDITIONS, LEVELS
 
@@ -31,10 +33,15 @@ def main() -> int:
     words = args.pop("stages")
     stages = [tuple(words[i : i + 3]) for i in range(0, len(words), 3)]
     plan = make(Settings(**args))
+    used: list[Usage] = []
     for number, name, title in stages:
         print(f"== stage {number}: {title}", flush=True)
-        if code := in_child(name, plan if name == "data" else plan.prepared()):
+        code, usage = in_child(int(number), name, plan if name == "data" else plan.prepared())
+        if code:
             return code
+        used.append(usage)
+        note_usage(plan.run, [usage])
+    print("time and memory:", *used, sep="\n  ")
     return 0
 
 
@@ -69,20 +76,23 @@ def make(settings: Settings) -> Plan:
     return plan
 
 
-def in_child(name: str, plan: Plan) -> int:
-    """Run a stage in a process of its own and return its exit code."""
+def in_child(number: int, name: str, plan: Plan) -> tuple[int, Usage]:
+    """Run a stage in a process of its own; its exit code, and what it and its children took."""
     sys.stdout.flush()
+    start = time.monotonic()
     child = os.fork()
     if not child:
         run_and_leave(name, plan)
     try:
-        _, status = os.waitpid(child, 0)
+        _, status, taken = os.wait4(child, 0)
     except KeyboardInterrupt:
-        _, status = os.waitpid(child, 0)
+        _, status, taken = os.wait4(child, 0)
+    cpu, megabytes = taken.ru_utime + taken.ru_stime, taken.ru_maxrss / 1024
+    usage = Usage(number, name, *(round(value, 2) for value in (time.monotonic() - start, cpu, megabytes)))
     code = os.waitstatus_to_exitcode(status)
     if code < 0 and -code not in (signal.SIGINT, signal.SIGTERM):
         print(f"{PROGRAM}: stage {name} was ended by signal {-code}; was there too little memory?", file=sys.stderr)
-    return code if code >= 0 else 128 - code
+    return code if code >= 0 else 128 - code, usage
 
 
 def run_and_leave(name: str, plan: Plan) -> NoReturn:

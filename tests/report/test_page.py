@@ -8,6 +8,7 @@ from toy_runs import make_runs, run_script, write_audio
 
 from vpeval.core.errors import InputError
 from vpeval.figures.data import Results, load_results
+from vpeval.jobs.usage import Usage, note_usage
 from vpeval.protocols.findings import Finding, read_findings, write_findings
 from vpeval.report import audio, criteria
 from vpeval.report.page import Context, build, inline_svg
@@ -183,6 +184,16 @@ def test_above_chance_is_judged_by_the_interval(toy):
     assert [finding.above_chance for finding in singling.findings] == [False, True]
     assert all(finding.above_chance for finding in linking.findings)
     assert inference.findings == ()
+
+
+def test_what_the_stages_took_is_shown_where_it_was_noted(tmp_path):
+    make_runs(tmp_path)
+    run = next(iter(sorted(tmp_path.glob("**/results.jsonl")))).parent
+    note_usage(run, [Usage(5, "embeddings", 75.2, 130.0, 812.4)])
+    page = build(load_results([run / "results.jsonl"]), Context(tmp_path / "figures"))
+    assert f"Stage of {run.name}" in page
+    for words in ("5 embeddings", "1:15", "2:10", "812 MB"):
+        assert words in page
 
 
 def test_an_audit_is_shown_where_there_is_one(toy, tmp_path):

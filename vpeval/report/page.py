@@ -14,6 +14,7 @@ import vpeval
 from vpeval.figures.catalogue import CATALOGUE
 from vpeval.figures.data import Results
 from vpeval.figures.style import dark_colours
+from vpeval.jobs.usage import read_usage
 from vpeval.protocols.findings import CHECKS, FILE, UTILITY_FILE, Finding, read_findings
 from vpeval.report.criteria import Criterion, criteria, not_tested
 from vpeval.report.listen import Sample, samples
@@ -88,6 +89,7 @@ def build(results: Results, context: Context) -> str:
         other_eers=[describe(name) for name in sorted(_eers_of(findings) - {eer})],
         eer=describe(eer),
         methods=methods(results, context.edition, eer, context.limits, context.command_line),
+        usage={run.name: used for run in runs if (used := [usage.words for usage in read_usage(run)])},
         version=vpeval.__version__,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ def generator(*parts: object) -> np.random.Generator:
     return np.random.default_rng(derive(*parts))
 
 
-def utt2seed(utt2spk: dict[str, str], base: int, role: str, level: Level) -> dict[str, str]:
+def utt2seed(utt2spk: Mapping[str, str], base: int, role: str, level: Level) -> dict[str, str]:
     """The seed of every utterance for an anonymiser.
 
     At speaker level the utterances of a speaker share a seed; enrolment, trial and training sets (`role`) never do.

@@ -7,7 +7,7 @@ speaker is in two. Without genders there is only ``_trials_mixed``.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from vpeval.core.errors import InputError
@@ -54,7 +54,7 @@ def _group(name: str) -> str:
     return match["base"] if match else name
 
 
-def _reason(name: str, spk_tables: dict[str, dict[str, str]]) -> str:
+def _reason(name: str, spk_tables: Mapping[str, Mapping[str, str]]) -> str:
     gender = name.rpartition("_")[2]
     return f"no speaker has gender {gender}" if "spk2gender" in spk_tables else "the table has no genders"
 

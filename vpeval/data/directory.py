@@ -1,18 +1,24 @@
-"""A Kaldi data directory in memory: read whole, cut, written whole."""
+"""A Kaldi data directory in memory: read whole, cut, written whole.
+
+Tables are dictionaries; those of large files are columns (`vpeval.data.column`), which look the same.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+
+import numpy as np
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.publish import staged_directory
 from vpeval.core.tables import read_lines, read_rows, read_table, write_table
 from vpeval.data import layout
+from vpeval.data.column import Column, read_column
 
 Trial = tuple[str, str, str]
 
@@ -22,9 +28,9 @@ class DataDir:
     """Utterances, their speakers, and every table about them; all in C-locale order."""
 
     path: Path
-    utt2spk: dict[str, str]
-    utt_tables: dict[str, dict[str, str]] = field(default_factory=dict)
-    spk_tables: dict[str, dict[str, str]] = field(default_factory=dict)
+    utt2spk: Mapping[str, str]
+    utt_tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    spk_tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     enrolls: tuple[str, ...] | None = None
     trials: tuple[Trial, ...] | None = None
 
@@ -41,7 +47,7 @@ class DataDir:
         utt_tables = {
             name: _read_table(path / name, utt2spk, "utterance") for name in names if layout.is_utt_table(name)
         }
-        speakers = set(utt2spk.values())
+        speakers = dict.fromkeys(_distinct(utt2spk))
         spk_tables = {
             name: _read_table(path / name, speakers, "speaker") for name in names if layout.is_spk_table(name)
         }
@@ -70,12 +76,12 @@ class DataDir:
         return invert(self.utt2spk)
 
     @property
-    def wav(self) -> dict[str, str]:
+    def wav(self) -> Mapping[str, str]:
         """wav.scp: audio file or pipe of every utterance."""
         return self.table("wav.scp")
 
     @property
-    def text(self) -> dict[str, str]:
+    def text(self) -> Mapping[str, str]:
         """Transcript of every utterance; may be empty."""
         return self.table("text")
 
@@ -85,11 +91,11 @@ class DataDir:
         return {utt: float(seconds) for utt, seconds in self.table("utt2dur").items()}
 
     @property
-    def spk2gender(self) -> dict[str, str]:
+    def spk2gender(self) -> Mapping[str, str]:
         """``f`` or ``m`` of every speaker."""
         return self.table("spk2gender")
 
-    def table(self, name: str) -> dict[str, str]:
+    def table(self, name: str) -> Mapping[str, str]:
         """The table of file `name`, which must be there."""
         key = layout.key_of(name)
         tables = self.utt_tables if key == "utterance" else self.spk_tables
@@ -100,22 +106,17 @@ class DataDir:
     def subset(self, utts: Iterable[str]) -> DataDir:
         """The same directory with only `utts`: every table, enrolls and trials are cut accordingly."""
         kept = sorted(set(utts))
-        if unknown := [utt for utt in kept if utt not in self.utt2spk]:
+        utt2spk = _rows(self.utt2spk, kept)
+        if unknown := [utt for utt in kept if utt not in utt2spk]:
             raise InputError(
                 f"has no utterance {layout.name_some(unknown)}; choose among those listed", self.path / "utt2spk"
             )
-        utt2spk = {utt: self.utt2spk[utt] for utt in kept}
-        speakers = set(utt2spk.values())
+        speakers = sorted(set(utt2spk.values()))
         return replace(
             self,
             utt2spk=utt2spk,
-            utt_tables={
-                name: {utt: table[utt] for utt in kept if utt in table} for name, table in self.utt_tables.items()
-            },
-            spk_tables={
-                name: {spk: value for spk, value in table.items() if spk in speakers}
-                for name, table in self.spk_tables.items()
-            },
+            utt_tables={name: _rows(table, kept) for name, table in self.utt_tables.items()},
+            spk_tables={name: _rows(table, speakers) for name, table in self.spk_tables.items()},
             enrolls=None if self.enrolls is None else tuple(utt for utt in self.enrolls if utt in utt2spk),
             trials=None if self.trials is None else tuple(trial for trial in self.trials if trial[1] in utt2spk),
         )
@@ -154,8 +155,10 @@ def invert(utt2spk: Mapping[str, str]) -> dict[str, list[str]]:
     return spk2utt
 
 
-def read_utt2spk(path: Path) -> dict[str, str]:
+def read_utt2spk(path: Path) -> Mapping[str, str]:
     """Read and sort an utt2spk file."""
+    if path.is_file() and (column := read_column(path)) is not None and b" " not in column.content:
+        return column
     utt2spk: dict[str, str] = {}
     for line, (utt, spk) in read_rows(path, "utterance", "speaker"):
         if utt in utt2spk:
@@ -170,7 +173,7 @@ def write_files(data: DataDir, directory: Path) -> None:
     """Write the files of `data` into an existing directory."""
     write_table(directory / "utt2spk", data.utt2spk)
     write_table(directory / "spk2utt", {spk: " ".join(utts) for spk, utts in data.spk2utt.items()})
-    for name, table in (data.utt_tables | data.spk_tables).items():
+    for name, table in {**data.utt_tables, **data.spk_tables}.items():
         write_table(directory / name, table)
     if data.enrolls is not None:
         write_text(directory / "enrolls", "".join(f"{utt}\n" for utt in sorted(data.enrolls)))
@@ -190,11 +193,31 @@ def refuse_unreadable(path: Path) -> None:
         )
 
 
-def _read_table(path: Path, keys: Iterable[str], kind: str) -> dict[str, str]:
-    table = dict(sorted(read_table(path, empty=path.name == "text").items()))
-    _check_keys(path, table, keys, kind)
+def _distinct(table: Mapping[str, str]) -> list[str]:
+    """The values, each once."""
+    return table.distinct() if isinstance(table, Column) else sorted(set(table.values()))
+
+
+def _rows(table: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
+    """Those of `keys` that a table has, in their order."""
+    return table.of(keys) if isinstance(table, Column) else {key: table[key] for key in keys if key in table}
+
+
+def _are_durations(table: Column) -> bool:
+    numbers = table.numbers()
+    return numbers is not None and bool(((numbers > 0) & np.isfinite(numbers)).all())
+
+
+def _read_table(path: Path, keys: Mapping[str, object], kind: str) -> Mapping[str, str]:
+    empty = path.name == "text"
+    column = read_column(path, empty, keys.index) if isinstance(keys, Column) else None
+    if column is not None and path.name == "utt2dur" and _are_durations(column):
+        return column
+    table: Mapping[str, str] = column or dict(sorted(read_table(path, empty=empty).items()))
+    if column is None:
+        _check_keys(path, table, keys, kind)
     is_good, wanted = layout.VALUE_RULES.get(path.name, (lambda _: True, ""))
-    for key, value in table.items():
+    for key, value in table.items() if wanted else ():
         if not is_good(value):
             raise InputError(f"{kind} '{key}' has '{value}' where {wanted} is needed", path, _line_of(path, key))
     return table

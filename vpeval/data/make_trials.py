@@ -6,7 +6,7 @@ other sessions; the trials are the full cross product of the enrolled speakers a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -78,7 +78,7 @@ def make_trials(data: DataDir, options: TrialOptions) -> TrialSets:
     return TrialSets(enrolls, trials)
 
 
-def _genders(data: DataDir, options: TrialOptions) -> dict[str, str]:
+def _genders(data: DataDir, options: TrialOptions) -> Mapping[str, str]:
     """Gender of every speaker; for a mixed set alone it need not be known."""
     if options.mixed and "spk2gender" not in data.spk_tables:
         return dict.fromkeys(data.speakers, "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from vpeval.audio.io import read_audio
 from vpeval.core.errors import InputError
@@ -55,7 +55,7 @@ def _choose(utts: list[str], limit: int, seed: int) -> list[str]:
     return sorted(generator(seed, "quality").choice(utts, limit, replace=False).tolist())
 
 
-def _record(metric: str, values: dict[str, float], utt2spk: dict[str, str], resamples: int, seed: int) -> Record:
+def _record(metric: str, values: dict[str, float], utt2spk: Mapping[str, str], resamples: int, seed: int) -> Record:
     """Mean over utterances with an interval over speakers."""
     mean = utterance_mean(values, utt2spk, resamples, seed, "quality")
     return mean.interval.of(Record(metric, mean.mean, counts={"utts": mean.utts, "speakers": mean.speakers}))

@@ -77,12 +77,13 @@ class Column(Mapping[str, str]):
         """The values as an array, for tables whose values are short."""
         return _fixed(np.frombuffer(self.content, np.uint8), np.diff(self.places))
 
-    def numbers(self) -> NDArray[np.float64] | None:
-        """The values as numbers; None where one is none."""
+    def are_positive(self) -> bool:
+        """Whether all values are numbers above zero; False also where that is not plain."""
         try:
-            return self.value_index().astype(np.float64)
+            numbers = self.value_index().astype(np.float64)
         except ValueError:
-            return None
+            return False
+        return bool(((numbers > 0) & np.isfinite(numbers)).all())
 
     def _row(self, key: str) -> int | None:
         wanted = key.encode()

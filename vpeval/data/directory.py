@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.publish import staged_directory
@@ -203,15 +201,10 @@ def _rows(table: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
     return table.of(keys) if isinstance(table, Column) else {key: table[key] for key in keys if key in table}
 
 
-def _are_durations(table: Column) -> bool:
-    numbers = table.numbers()
-    return numbers is not None and bool(((numbers > 0) & np.isfinite(numbers)).all())
-
-
 def _read_table(path: Path, keys: Mapping[str, object], kind: str) -> Mapping[str, str]:
     empty = path.name == "text"
     column = read_column(path, empty, keys.index) if isinstance(keys, Column) else None
-    if column is not None and path.name == "utt2dur" and _are_durations(column):
+    if column is not None and path.name == "utt2dur" and column.are_positive():
         return column
     table: Mapping[str, str] = column or dict(sorted(read_table(path, empty=empty).items()))
     if column is None:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 
 from vpeval.audio.io import RATE, AudioInfo, is_pipe, probe, read_audio
 from vpeval.core.errors import InputError
 
+_CHUNK = 64
+"""Entries for a process at a time; for fewer than two of these, starting processes takes longer than the work."""
+
 
 def inspect_audio(entries: Mapping[str, str]) -> dict[str, AudioInfo | InputError]:
     """What the header of every entry says, or why it is no audio; pipes are run."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return dict(zip(entries, pool.map(_inspect, entries.values()), strict=True))
+    places = list(entries.values())
+    if len(places) < 2 * _CHUNK or os.cpu_count() == 1:
+        return dict(zip(entries, map(_inspect, places), strict=True))
+    # Not threads: they would spend their time waiting for each other, as most of it is Python.
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip(entries, pool.map(_inspect, places, chunksize=_CHUNK), strict=True))
 
 
 def _inspect(entry: str) -> AudioInfo | InputError:

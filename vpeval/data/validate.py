@@ -17,6 +17,7 @@ from pathlib import Path
 from vpeval.audio.io import RATE
 from vpeval.core.errors import InputError
 from vpeval.data import layout
+from vpeval.data.clean import is_clean
 from vpeval.data.directory import invert
 from vpeval.data.layout import name_some
 from vpeval.data.raw import RawFile, RawLine, read_raw
@@ -63,6 +64,11 @@ def validate(
         remedy = "cut the audio into one file per utterance and remove segments"
         problems.append(Problem(path / "segments", None, "segments are not supported", remedy, "segments"))
 
+    if not problems and is_clean(path, names, spk_sort):
+        if wav and audio:
+            durations = read_raw(path / "utt2dur") if "utt2dur" in names else None
+            problems += _check_audio(read_raw(path / "wav.scp"), durations)
+        return problems
     files = {name: read_raw(path / name) for name in sorted(names)}
     for name, file in files.items():
         problems += _check_lines(file)

@@ -1,0 +1,92 @@
+"""A quick look at a large data directory: would the validator have anything to say about its tables?
+
+Most directories are as they should be. The rules of `vpeval.data.validate` are checked here on whole columns, without a
+thought of which line breaks which of them: wherever the answer is not plainly "none", the validator reads line by line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vpeval.data import column, layout
+from vpeval.data.column import Column, read_column
+from vpeval.data.raw import RawFile, read_raw
+
+_NO_WORDS = (b"<s>", b"</s>", b"#0")
+
+
+def is_clean(path: Path, names: Collection[str], spk_sort: bool) -> bool:
+    """Whether the tables `names` of a large directory keep all rules; False if it is small or that is not plain."""
+    lists = {"enrolls", "trials"}
+    if lists & set(names) or not {"utt2spk", "spk2utt"} <= set(names):
+        return False
+    if (path / "utt2spk").stat().st_size < column.LARGE:
+        return False
+    utt2spk = read_column(path / "utt2spk")
+    if utt2spk is None or b" " in utt2spk.content:
+        return False
+    owners = utt2spk.value_index()
+    speakers = np.unique(owners)
+    return (
+        len(speakers) > 1
+        and _are_ids(np.frombuffer(utt2spk.index.tobytes(), np.uint8))
+        and _are_ids(np.frombuffer(bytes(utt2spk.content), np.uint8))
+        and _begin_with(utt2spk.index, owners)
+        and (not spk_sort or bool((owners[:-1] <= owners[1:]).all()))
+        and _is_inverse(read_raw(path / "spk2utt"), utt2spk, owners)
+        and all(_is_good_table(path / name, utt2spk) for name in names if layout.is_utt_table(name))
+        and all(_is_good_list(path / name, speakers.tolist()) for name in names if layout.is_spk_table(name))
+    )
+
+
+def _are_ids(text: NDArray[np.uint8]) -> bool:
+    """Whether ids are printable ASCII without slashes; a fixed width is filled with zeros."""
+    return not bool((((text < 0x21) & (text > 0)) | (text > 0x7E) | (text == ord("/"))).any())
+
+
+def _begin_with(utts: NDArray[np.bytes_], speakers: NDArray[np.bytes_]) -> bool:
+    return bool(np.char.startswith(utts, speakers).all())
+
+
+def _is_inverse(spk2utt: RawFile, utt2spk: Column, owners: NDArray[np.bytes_]) -> bool:
+    """Whether spk2utt lists the utterances of every speaker, all in order."""
+    if spk2utt.blank or spk2utt.garbled or spk2utt.windows or not spk2utt.ends_with_newline:
+        return False
+    order = np.argsort(owners, kind="stable")
+    speakers, counts = np.unique(owners, return_counts=True)
+    if [line.key.encode() for line in spk2utt.lines] != speakers.tolist():
+        return False
+    listed = [line.value.split() for line in spk2utt.lines]
+    joined = "\n".join(utt for utts in listed for utt in utts).encode()
+    return [len(utts) for utts in listed] == counts.tolist() and joined == b"\n".join(utt2spk.index[order].tolist())
+
+
+def _is_good_table(path: Path, utt2spk: Column) -> bool:
+    table = read_column(path, path.name == "text", utt2spk.index)
+    if table is None:
+        return False
+    if path.name in layout.FIELDS and b" " in table.content:
+        return False
+    if path.name == "utt2dur":
+        return table.are_positive()
+    if path.name == "text":
+        return not any(word in table.content for word in _NO_WORDS) and table.content.decode().isprintable()
+    return path.name != "wav.scp" or not _begins(table, b"~")
+
+
+def _begins(table: Column, letter: bytes) -> bool:
+    return bool((np.frombuffer(table.content, np.uint8)[table.places[:-1]] == letter[0]).any())
+
+
+def _is_good_list(path: Path, speakers: list[bytes]) -> bool:
+    """The same of a table of speakers, which is short."""
+    file = read_raw(path)
+    odd = file.blank or file.garbled or file.windows or not file.ends_with_newline
+    if odd or len(file.well_formed) != len(file.lines) or [line.key.encode() for line in file.lines] != speakers:
+        return False
+    is_good, _ = layout.VALUE_RULES.get(path.name, (lambda _: True, ""))
+    return all(is_good(line.value) for line in file.lines)

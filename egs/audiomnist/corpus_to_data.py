@@ -1,11 +1,12 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../../path.sh" && exec python3 "$0" "$@"'
-"""Join the digits of AudioMNIST to strings, and make data directories of a training and a test half of the speakers.
+"""Join the digits of AudioMNIST to strings, and make data directories of training, development and test speakers.
 
 Usage: egs/audiomnist/corpus_to_data.py [options] <corpus-dir> <audio-dir> <data-root>
  e.g.: egs/audiomnist/corpus_to_data.py /corpora/AudioMNIST/data data/local/audiomnist work
 
 A string is five digits of one speaker, a session three repetitions of all digits in a random order, i.e. six strings.
-Within each gender every second speaker is a test speaker. 48 kHz recordings are brought to 16 kHz.
+Within each gender every second speaker is a test speaker, and every second one of the others a development speaker.
+48 kHz recordings are brought to 16 kHz.
 """
 
 import json
@@ -25,11 +26,13 @@ from vpeval.data.directory import DataDir
 
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 DIGITS_PER_STRING, REPETITIONS_PER_SESSION, REPETITIONS = 5, 3, 20
+SETS = ("audiomnist_train", "audiomnist_test", "audiomnist_dev", "audiomnist_test")
+FEWEST = 7  # of a gender, so that each of its sets has two speakers
 GENDERS = {"female": "f", "male": "m"}
 
 
 def main() -> None:
-    """Write the audio of all strings, then the two directories."""
+    """Write the audio of all strings, then the directories."""
     parser = script.Parser(__doc__)
     parser.add_argument("--seed", type=script.natural, default=0, help="of the order of the digits (default: 0)")
     parser.add_argument("--train-strings", type=script.natural, default=0, help="of a speaker (default: 0, all)")
@@ -40,8 +43,7 @@ def main() -> None:
 
     genders = read_genders(args.corpus)
     sets: dict[str, dict[str, dict[str, str]]] = {}
-    for number, spk in enumerate(sorted(genders, key=lambda spk: (genders[spk], spk))):
-        name = ("audiomnist_train", "audiomnist_test")[number % 2]
+    for spk, name in divide(genders).items():
         strings = join(args.corpus / spk, spk, args.seed)
         kept = args.train_strings or len(strings) if name.endswith("train") else len(strings)
         for place, (session, text, wave) in enumerate(strings[:kept]):
@@ -59,6 +61,15 @@ def main() -> None:
         data.write(args.root / name)
 
 
+def divide(genders: dict[str, str]) -> dict[str, str]:
+    """The set of every speaker, gender by gender."""
+    found = {}
+    for gender in sorted(set(genders.values())):
+        for number, spk in enumerate(sorted(spk for spk in genders if genders[spk] == gender)):
+            found[spk] = SETS[number % len(SETS)]
+    return found
+
+
 def read_genders(corpus: Path) -> dict[str, str]:
     """The speakers whose recordings are there, with their genders."""
     meta = corpus / "audioMNIST_meta.txt"
@@ -69,8 +80,9 @@ def read_genders(corpus: Path) -> dict[str, str]:
         raise InputError("is missing; <corpus-dir> is the folder that holds it and 01, 02 …", meta) from None
     except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"is not the list of speakers of AudioMNIST ({error!r})", meta) from None
-    if len(genders) < 8:
-        raise InputError(f"has recordings of {len(genders)} speakers; at least 8 are needed", corpus)
+    for gender, letter in GENDERS.items():
+        if (count := list(genders.values()).count(letter)) < FEWEST:
+            raise InputError(f"has recordings of {count} {gender} speakers; at least {FEWEST} are needed", corpus)
     return genders
 
 

@@ -9,8 +9,8 @@ help_message="Usage: $0 [--full true|false] [--seed N] <corpus-dir> <data-root>
  e.g.: $0 /corpora/AudioMNIST/data data
 
 <corpus-dir> is the data folder of AudioMNIST: <speaker>/<digit>_<speaker>_<repetition>.wav (or .flac) and
-audioMNIST_meta.txt. Makes audiomnist_test_enrolls (session 0), audiomnist_test_trials_{f,m} (other sessions) and
-audiomnist_train; the audio of the strings goes to <data-root>/local/audiomnist."
+audioMNIST_meta.txt. Makes audiomnist_{dev,test}_enrolls (session 0), audiomnist_{dev,test}_trials_{f,m} (other
+sessions) and audiomnist_train; the audio of the strings goes to <data-root>/local/audiomnist."
 
 . ./path.sh
 . utils/parse_options.sh
@@ -25,5 +25,7 @@ trap 'rm -rf "$work"' EXIT
 
 egs/audiomnist/corpus_to_data.py --seed "$seed" --train-strings "$train_strings" "$corpus" "$data/local/audiomnist" \
   "$work"
-utils/make_trials.py --enroll-session 0 --trials-per-session $per_session --seed "$seed" "$work/audiomnist_test" "$data"
+for part in dev test; do
+  utils/make_trials.py --enroll-session 0 --trials-per-session $per_session --seed "$seed" "$work/audiomnist_$part" "$data"
+done
 utils/copy_data_dir.py "$work/audiomnist_train" "$data/audiomnist_train"

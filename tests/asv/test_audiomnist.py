@@ -13,20 +13,20 @@ from vpeval.audio.io import read_audio
 from vpeval.data.directory import DataDir
 
 SCRIPT = Path(__file__).parents[2] / "egs/audiomnist/corpus_to_data.py"
-SPEAKERS = [f"{number:02d}" for number in range(1, 9)]
+SPEAKERS = [f"{number:02d}" for number in range(1, 15)]
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """Eight speakers at 48 kHz; a recording of digit d lasts 10 + d milliseconds."""
+    """Seven women, seven men at 48 kHz; a recording of digit d lasts 10 + d milliseconds."""
     folder = tmp_path_factory.mktemp("audiomnist")
-    meta = {spk: {"gender": "female" if spk in ("03", "04") else "male", "age": 30} for spk in SPEAKERS}
+    meta = {spk: {"gender": "female" if spk <= "07" else "male", "age": 30} for spk in SPEAKERS}
     (folder / "audioMNIST_meta.txt").write_text(json.dumps({**meta, "60": {"gender": "male"}}))
     for spk in SPEAKERS:
         (folder / spk).mkdir()
         for digit in range(10):
             for repetition in range(18):
-                wave = np.full(48 * (10 + digit), 0.1 * int(spk) / 8, np.float32)
+                wave = np.full(48 * (10 + digit), 0.1 * int(spk) / 14, np.float32)
                 sf.write(folder / spk / f"{digit}_{spk}_{repetition}.wav", wave, 48000, subtype="PCM_16")
     return folder
 
@@ -44,11 +44,12 @@ def convert(monkeypatch):
 
 def test_strings_are_joined_and_speakers_divided(corpus, convert, tmp_path):
     assert convert("--train-strings", 3, corpus, tmp_path / "audio", tmp_path) == 0
-    train, test = (DataDir.load(tmp_path / f"audiomnist_{half}") for half in ("train", "test"))
-    assert train.speakers == ["am01", "am03", "am05", "am07"]
-    assert test.speakers == ["am02", "am04", "am06", "am08"]
-    assert test.spk2gender == {"am02": "m", "am04": "f", "am06": "m", "am08": "m"}
-    assert (len(train.utts), len(test.utts)) == (4 * 3, 4 * 36)
+    train, dev, test = (DataDir.load(tmp_path / f"audiomnist_{part}") for part in ("train", "dev", "test"))
+    assert train.speakers == ["am01", "am05", "am08", "am12"]
+    assert dev.speakers == ["am03", "am07", "am10", "am14"]
+    assert test.speakers == ["am02", "am04", "am06", "am09", "am11", "am13"]
+    assert list(test.spk2gender.values()) == ["f", "f", "f", "m", "m", "m"]
+    assert (len(train.utts), len(dev.utts), len(test.utts)) == (4 * 3, 4 * 36, 6 * 36)
     assert sorted(set(test.table("utt2session").values())) == list("012345")
 
     digits = [
@@ -68,3 +69,10 @@ def test_an_incomplete_corpus_is_named(corpus, convert, tmp_path, capsys):
     assert convert(corpus, tmp_path / "audio", tmp_path) == 1
     (tmp_path / "moved.wav").rename(corpus / "08/9_08_17.wav")
     assert "08: no recording 9_08_17; is the corpus complete?" in capsys.readouterr().err
+
+
+def test_too_few_speakers_of_a_gender_are_told(corpus, convert, tmp_path, capsys):
+    (corpus / "07").rename(tmp_path / "07")
+    assert convert(corpus, tmp_path / "audio", tmp_path) == 1
+    (tmp_path / "07").rename(corpus / "07")
+    assert "has recordings of 6 female speakers; at least 7 are needed" in capsys.readouterr().err

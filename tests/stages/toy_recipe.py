@@ -23,8 +23,9 @@ def make_toy(root: Path, partitions: tuple[str, ...] = ("dev", "test"), keep: fl
     pairs = " ".join(f"toy_{part}_enrolls:toy_{part}_trials_{g}" for part in partitions for g in "fm")
     conf = root / "egs/toy/recipe.conf"
     conf.parent.mkdir(parents=True)
+    joined = " ".join(f"toy_{part}_asr:toy_{part}_trials_f,toy_{part}_trials_m" for part in partitions)
     conf.write_text(
-        f'recipe=toy\nasv_pairs="{pairs}"\nasr_sets=""\nattackers="ecapa"\nlegal_sizes="3,all"\nlegal_utts="1"\n'
+        f'recipe=toy\nasv_pairs="{pairs}"\nasr_sets="{joined}"\nattackers="ecapa"\nlegal_sizes="3,all"\nlegal_utts="1"\n'
         "srd_inputs=2\n"
     )
     for folder in ("conf", "local/anon/mcadams"):
@@ -42,6 +43,7 @@ def _make_set(root: Path, name: str, speakers: list[str], keep: float, rivals: d
         data = root / "data" / version
         data.mkdir(parents=True)
         write_table(data / "utt2spk", utt2spk)
+        write_table(data / "text", dict.fromkeys(utt2spk, "ONE TWO THREE FOUR"))
         write_table(data / "spk2gender", {spk: spk.rstrip("0123456789")[-1] for spk in speakers})
         (data / "checks.json").write_text(json.dumps({"utts": len(utt2spk), "identical": []}))
         rows = [(s, utt, spk) for utt, spk in utt2spk.items() for s in rivals.get(spk, [])]

@@ -11,6 +11,7 @@ from matplotlib.patches import Patch
 from vpeval.figures.data import Entry, Results, Series, read_pooled_scores, read_side_file
 from vpeval.figures.style import INK, LINES, MUTED, NEUTRAL, PALE, grid, legend
 from vpeval.metrics.scores import Floats, PooledScores
+from vpeval.results.costs import no_llrs
 from vpeval.results.names import set_title
 
 _DET_TICKS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
@@ -32,7 +33,8 @@ def zebra_profiles(results: Results) -> Figure | None:
         colour = results.colour(series)
         x, default, minimum = (np.array(curves[key]) for key in ("prior_log_odds", "default", "minimum"))
         axis.plot(x, default, color=MUTED, lw=1.1, ls=(0, (1, 1.2)))
-        axis.plot(x, curves["actual"], color=colour, lw=1, ls=(0, (4, 2)))
+        if not no_llrs(entry.record):
+            axis.plot(x, curves["actual"], color=colour, lw=1, ls=(0, (4, 2)))
         axis.plot(x, minimum, color=colour)
         axis.fill_between(x, minimum, default, color=colour, alpha=0.14, lw=0)
         axis.set_ylim(0, 1.15)

@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from vpeval.figures.data import Entry, Results
 from vpeval.figures.style import MARKERS, grid, legend
 from vpeval.results.attacks import IGNORANT
+from vpeval.results.costs import NO_COST
 from vpeval.results.headline import in_challenge_mode
 from vpeval.results.metrics import describe
 
@@ -67,7 +68,12 @@ def _pairs(results: Results, x: str, y: str) -> list[tuple[Entry, Entry]]:
         system, model, attacker = entry.series
         wanted = IGNORANT if x == "deid" and y != "g_vd" else model
         other = others.get((entry.record.set, (system, wanted, attacker)))
-        if other and math.isfinite(entry.record.value) and math.isfinite(other.record.value):
+        if (
+            other
+            and NO_COST not in other.record.notes
+            and math.isfinite(entry.record.value)
+            and math.isfinite(other.record.value)
+        ):
             found.append((entry, other))
     return found
 

@@ -204,6 +204,19 @@ class Plan:
         )
 
     @cached_property
+    def heard_attacks(self) -> tuple[Attack, ...]:
+        """The attacks of all encoders, without back ends that were trained for them, in every condition."""
+        encoders = {}
+        for attacker in self.singles:
+            encoder = read_attacker(attacker_conf(attacker.start)) if attacker.mode == "backend" else attacker
+            encoders[encoder.name] = encoder
+        return tuple(
+            Attack(encoder, condition, self.system, self.exp)
+            for encoder in encoders.values()
+            for condition in encoder.conditions
+        )
+
+    @cached_property
     def attacks(self) -> tuple[Attack, ...]:
         """All attacks: those of single attackers, then fusions where two or more have a part in a condition."""
         fused = []

@@ -16,6 +16,7 @@ from vpeval.data.trials import Trials, read_trials, write_scores
 from vpeval.embeddings.directory import read_cached
 from vpeval.metrics.scores import Floats
 from vpeval.protocols.verification import score_verification, scored_trials
+from vpeval.results.costs import marked
 from vpeval.results.records import Record, write_records
 
 
@@ -64,10 +65,10 @@ def write_verification(
     """Write ``scores``, ``records.jsonl`` and the curves of scored trials into directory `out`."""
     write_scores(out / "scores", trials, scores)
     scored = scored_trials(trials, scores, read_table(utt2spk, "speaker"), utt2spk)
-    records = [
+    records = marked(
         record.with_notes(notes).with_files({"scores": "scores"}).tagged(tags)
         for record in score_verification(scored, out / "records.curves.json", resamples, seed)
-    ]
+    )
     write_records(out / "records.jsonl", records)
     return records
 

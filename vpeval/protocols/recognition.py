@@ -180,6 +180,25 @@ def score_decoded(
     return rates.line
 
 
+def score_by_lm(
+    speech: Speech,
+    decoded: Sequence[Path],
+    lms: Sequence[str],
+    out: Path,
+    rules: str,
+    resamples: int,
+    seed: int,
+    tags: Mapping[str, str],
+) -> str:
+    """Score what a recogniser wrote with every language model of its own (``text_small``, ``text_large``)."""
+    texts = {
+        lm: {u: text for place in decoded for u, text in read_table(place / f"text_{lm}", "text", empty=True).items()}
+        for lm in lms
+    }
+    scored = [_score_lm(speech, hyps, lm, "wer", out, rules, resamples, seed, tags) for lm, hyps in texts.items()]
+    return _write_lms(out, speech, texts[lms[-1]], scored)
+
+
 def score_rescored(
     speech: Speech,
     decoded: Sequence[Path],
@@ -193,29 +212,47 @@ def score_rescored(
     seed: int,
     tags: Mapping[str, str],
 ) -> str:
-    """Score n-best lists with language models, as the challenge does; their weights are chosen on another set.
-
-    Every model has a directory ``decode_tg<name>`` in `out` with its text and, as Kaldi has it, ``wer_<weights>``.
-    """
+    """Score n-best lists with language models, as the challenge does; their weights are chosen on another set."""
     nbest, tuning_nbest = (_read_all(places) for places in (decoded, tuned))
-    records, lines, hyps = [], [], {}
+    scored, hyps = [], {}
     for name, path in lms.items():
-        lm = read_arpa(path)
-        chosen = choose_texts(nbest, tuning_nbest, lm, tuning.refs, NORMALIZERS[rules], GRID)
+        chosen = choose_texts(nbest, tuning_nbest, read_arpa(path), tuning.refs, NORMALIZERS[rules], GRID)
         if chosen.tuning.at_edge:
             logging.warning(f"{tuned_on}: the best weight {chosen.tuning.best.lmwt} of LM {name} is the last one tried")
-        place = out / f"decode_tg{name}"
         hyps = chosen.texts
-        write_table(place / "text", hyps)
-        rates = score_recognition(speech, hyps, rules, resamples, seed, hyp_file=place / "text")
-        source = place / f"wer_{chosen.tuning.best}"
-        write_text(source, f"{rates.line}\n")
-        told = _told(rates, tags, str(source), f"{place.name}/text")
-        records += [r.with_params({"lm": name}).with_notes({"tuned_on": tuned_on}) for r in told]
-        lines.append(f"{name} LM, {rates.line}")
+        records, line = _score_lm(speech, hyps, name, f"wer_{chosen.tuning.best}", out, rules, resamples, seed, tags)
+        scored.append(([record.with_notes({"tuned_on": tuned_on}) for record in records], line))
+    return _write_lms(out, speech, hyps, scored)
+
+
+def _score_lm(
+    speech: Speech,
+    hyps: Texts,
+    lm: str,
+    file: str,
+    out: Path,
+    rules: str,
+    resamples: int,
+    seed: int,
+    tags: Mapping[str, str],
+) -> tuple[list[Record], str]:
+    """The records of one language model, and a line to print.
+
+    Its directory ``decode_tg<lm>`` in `out` has its text and, as Kaldi has it, a `file` with the error rate.
+    """
+    place = out / f"decode_tg{lm}"
+    write_table(place / "text", dict(hyps))
+    rates = score_recognition(speech, hyps, rules, resamples, seed, hyp_file=place / "text")
+    write_text(place / file, f"{rates.line}\n")
+    told = _told(rates, tags, str(place / file), f"{place.name}/text")
+    return [record.with_params({"lm": lm}) for record in told], f"{lm} LM, {rates.line}"
+
+
+def _write_lms(out: Path, speech: Speech, hyps: Texts, scored: Sequence[tuple[list[Record], str]]) -> str:
+    """Write what was found with several language models; `hyps` are those of the last."""
     _write_texts(out, speech, hyps)
-    write_records(out / "records.jsonl", records)
-    return "; ".join(lines)
+    write_records(out / "records.jsonl", [record for records, _ in scored for record in records])
+    return "; ".join(line for _, line in scored)
 
 
 def _write_texts(out: Path, speech: Speech, hyps: Texts) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vpeval.figures.data import Entry, Results
+from vpeval.results.costs import NO_COST
 from vpeval.results.metrics import GROUPS, describe, rank
 from vpeval.results.names import set_title
 from vpeval.results.records import Record
@@ -68,6 +69,9 @@ def _row(entry: Entry, record: Record) -> Row:
         interval, lowest = f"{metric.typeset(record.lower)} – {metric.typeset(record.upper)}", record.lower
     attack = f"{entry.model} ({record.condition})" if entry.model else record.condition
     notes = {name: record.notes[name] for name in _SHOWN_NOTES if name in record.notes}
+    if NO_COST in record.notes:
+        notes["no cost"] = record.notes[NO_COST]
+    value = f"{metric.typeset(record.value)} {metric.unit}".rstrip() + category
     level = chance_level(record)
     about = "≈ " if "floor" in record.notes else ""
     return Row(
@@ -77,7 +81,7 @@ def _row(entry: Entry, record: Record) -> Row:
         data=set_title(record.set),
         attack=", ".join(filter(None, (attack, record.attacker))),
         details=", ".join(f"{name} {value}" for name, value in {**record.params, **notes}.items()),
-        value=f"{metric.typeset(record.value)} {metric.unit}".rstrip() + category,
+        value=f"({value})" if NO_COST in record.notes else value,
         sort=_number(metric.scale * record.value),
         interval=interval,
         interval_sort=_number(metric.scale * lowest),

@@ -62,7 +62,7 @@ def averages(records: Iterable[Record]) -> list[Record]:
 
 _OWN = "enroll"
 """The parameter that a set has for itself."""
-_COMMON = ("attack_model", "attack_model_legal", "scoring", "calibration", "unit")
+_COMMON = ("attack_model", "attack_model_legal", "scoring", "calibration", "unit", "no_cost")
 """Notes that hold for an average as for the sets that it is over, where they agree."""
 
 

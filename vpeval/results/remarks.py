@@ -1,6 +1,6 @@
 """What must be said wherever results are shown: they are not official, partial, or not to be believed.
 
-Records carry it in their notes: ``protocol`` (rebuilt), ``missing_files`` and ``warning``.
+Records carry it in their notes: ``protocol`` (rebuilt), ``missing_files``, ``no_cost`` and ``warning``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from os import PathLike
 
 from vpeval.core.tables import read_lines
 from vpeval.data.layout import name_some
+from vpeval.results.costs import NO_COST
 from vpeval.results.records import Record
 
 PROTOCOL, MISSING, WARNING = "protocol", "missing_files", "warning"
@@ -27,7 +28,10 @@ def remarks(records: Iterable[Record]) -> list[str]:
     rebuilt: dict[str, None] = {}
     missing: dict[str, str] = {}
     warnings: dict[str, None] = {}
+    costless: dict[str, None] = {}
     for record in records:
+        if NO_COST in record.notes:
+            costless[record.attacker] = None
         if record.notes.get(PROTOCOL) == "rebuilt":
             rebuilt[record.set] = None
         if MISSING in record.notes:
@@ -39,4 +43,6 @@ def remarks(records: Iterable[Record]) -> list[str]:
         sets = name_some(rebuilt, 4)
         found.append(f"protocol: rebuilt. Sets drawn by us, not those of the official lists: {sets}")
     found += [f"partial: {name}: {what}" for name, what in missing.items()]
+    if costless:
+        found.append(f"Cllr of {name_some(costless, 4)} is no cost: cosines are no log-likelihood ratios")
     return [*found, *(f"warning: {sentence}" for sentence in warnings)]

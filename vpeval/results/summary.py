@@ -15,6 +15,7 @@ from typing import Any
 
 from vpeval.core.errors import InputError
 from vpeval.results.averages import averages
+from vpeval.results.costs import costs
 from vpeval.results.headline import EERS, eer_of, in_challenge_mode, with_one_eer
 from vpeval.results.metrics import describe, rank
 from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
@@ -49,7 +50,7 @@ def render(records: Sequence[Record], edition: str = "2020") -> str:
 
     Its EER is the one of the edition; that of results which have no such one is told apart by its name.
     """
-    records = with_one_eer(records, edition)
+    records = costs(with_one_eer(records, edition))
     if not records:
         raise InputError("no records to summarise; run the scoring stages first")
     systems = [ORIGINAL, *dict.fromkeys(r.system for r in records if r.system != ORIGINAL)]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from vpeval.anon.hooks import find_hook
-from vpeval.asv.attackers import PRETRAINED
+from vpeval.asv.attackers import PRETRAINED, Attacker
 from vpeval.core.errors import InputError
 from vpeval.plan.plan import Plan
 from vpeval.stages.piece import need
@@ -49,10 +49,10 @@ def _import(plan: Plan, evaluated: Iterable[str], trained: Iterable[str]) -> Non
     except InputError as error:
         if not any(f"{name}: " in str(error) for name in learnt):
             raise
-        pretrained = " ".join(attacker.name for attacker in plan.singles if attacker.mode == PRETRAINED)
+        others = " ".join(attacker.name for attacker in plan.singles if not _is_taught(plan, attacker)) or "ecapa"
         raise InputError(
             f"{error}\nAttackers are trained on {', '.join(learnt)}; without these files only --attackers "
-            f"'{pretrained}' can be tried, and privacy looks better than it is"
+            f"'{others}' can be tried, and privacy looks better than it is"
         ) from None
     for delivery in deliveries:
         out = plan.anonymised(delivery.data.name)
@@ -61,5 +61,9 @@ def _import(plan: Plan, evaluated: Iterable[str], trained: Iterable[str]) -> Non
 
 def _trains(plan: Plan) -> bool:
     """Whether anything is trained on speech of the system under test."""
-    trained = any(a.mode != PRETRAINED and a.training_system(plan.system) == plan.system for a in plan.singles)
-    return trained or plan.settings.train_asr
+    return plan.settings.train_asr or any(_is_taught(plan, attacker) for attacker in plan.singles)
+
+
+def _is_taught(plan: Plan, attacker: Attacker) -> bool:
+    """Whether an attacker is trained on speech of the system under test."""
+    return attacker.mode != PRETRAINED and attacker.training_system(plan.system) == plan.system

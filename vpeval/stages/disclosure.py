@@ -59,9 +59,8 @@ class Disclosure:
 
 
 def pieces(plan: Plan) -> list[Disclosure]:
-    """All that the stage makes: an attacker with a back end shares the embeddings of its encoder."""
-    chosen = (a for a in plan.attacks if a.condition in ("oo", "aa") and a.attacker.scoring == "cosine")
-    return [Disclosure(plan, attack) for attack in chosen]
+    """All that the stage makes: one piece for every encoder that listens, whatever back ends use its embeddings."""
+    return [Disclosure(plan, attack) for attack in plan.heard_attacks if attack.condition in ("oo", "aa")]
 
 
 def run(plan: Plan) -> None:

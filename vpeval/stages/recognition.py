@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from vpeval.asr.recognizers import own_language_models
 from vpeval.core.errors import InputError
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.plan.plan import DATA, Plan, version
@@ -24,11 +25,15 @@ _TABLES = ("text", "utt2spk", "spk2gender")
 
 @dataclass(frozen=True)
 class Recogniser:
-    """A recogniser: the name of its decodings, what it is called in the results, and whether it uses both LMs."""
+    """A recogniser: the name of its decodings, what it is called in the results, and its language models.
+
+    With `lms`, n-best lists are scored with those of the training text; `own` are those that it decodes with itself.
+    """
 
     name: str
     title: str
     lms: bool = False
+    own: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ class Recognition:
                 "seed": self.plan.settings.seed,
                 "resamples": RESAMPLES,
                 "rules": self.plan.text_rules,
-                "lms": self.recogniser.lms,
+                "lms": self.recogniser.own or self.recogniser.lms,
                 **self.tags,
             },
             code=("vpeval.protocols.recognition", "vpeval.asr.nbest"),
@@ -105,10 +110,13 @@ class Recognition:
 
     def make(self, out: Path) -> str:
         """Count the errors."""
-        from vpeval.protocols.recognition import read_speech, score_decoded, score_rescored
+        from vpeval.protocols.recognition import read_speech, score_by_lm, score_decoded, score_rescored
 
         speech = read_speech(self.data(self.joined))
         settings = self.plan.text_rules, RESAMPLES, self.plan.settings.seed
+        if self.recogniser.own:
+            decoded = self.decoded(self.joined)
+            return score_by_lm(speech, decoded, self.recogniser.own, out, *settings, self.tags)
         if not self.recogniser.lms:
             return score_decoded(speech, self.decoded(self.joined), out, *settings, self.tags)
         tuning = read_speech(self.data(self.tuned_on))
@@ -130,9 +138,14 @@ def pieces(plan: Plan) -> list[Piece]:
 def recognise(plan: Plan) -> None:
     """Decode everything; train recognisers first where that is asked for."""
     if plan.recipe.asr_sets:
-        _decode(plan, Path("conf/asr") / f"{plan.asr}.yaml", plan.asr, "oa")
+        _decode(plan, asr_conf(plan), plan.asr, "oa")
     if plan.settings.train_asr:
         _train(plan)
+
+
+def asr_conf(plan: Plan) -> Path:
+    """The configuration of the ready-made recogniser."""
+    return Path("conf/asr") / f"{plan.asr}.yaml"
 
 
 def lm_dir(plan: Plan) -> Path:
@@ -142,7 +155,7 @@ def lm_dir(plan: Plan) -> Path:
 
 def _recognisers(plan: Plan) -> list[tuple[Recogniser, str]]:
     """All recognisers, and the versions of speech that each is tried on."""
-    found = [(Recogniser(plan.asr, plan.asr), "oa")]
+    found = [(Recogniser(plan.asr, plan.asr, own=own_language_models(asr_conf(plan))), "oa")]
     if plan.settings.train_asr:
         found.append((Recogniser(TRAINING.stem, "ASR_eval", lms=True), "oa"))
         found.append((Recogniser(f"{TRAINING.stem}_{plan.system}", "ASR_eval^anon", lms=True), "a"))

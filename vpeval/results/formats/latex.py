@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from vpeval.core.errors import InputError
+from vpeval.results.costs import costs
 from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.results.records import Record
 
@@ -85,7 +86,7 @@ def tables(records: Iterable[Record], style: str = "booktabs") -> dict[str, str]
 
 
 def _asv(records: Sequence[Record], ranks: Mapping[str, int]) -> _Results:
-    records = [r for r in records if r.metric in _ASV_METRICS and r.condition in CONDITIONS]
+    records = costs(r for r in records if r.metric in _ASV_METRICS and r.condition in CONDITIONS)
     # The EER by threshold is the one of 2024 and 2026; where there is the other one, it would only repeat it.
     has_kaldi = {_trials(record) for record in records if record.metric == "eer_kaldi"}
     records = [r for r in records if r.metric != "eer_threshold" or _trials(r) not in has_kaldi]
@@ -263,7 +264,7 @@ def _vpc2020(results: _Results, partitions: Sequence[str]) -> str:
         "small": r"$\textbf{LM}_{s}$" if combined else r"WER,\%, small",
         "large": r"$\textbf{LM}_{l}$" if combined else r"WER,\%, large",
     }
-    head = r"WER,\%" if combined and results.kinds == ("small", "large") else ""
+    head = r"WER,\%" if combined and results.kinds and set(results.kinds) <= {"small", "large"} else ""
     columns = [_Column(r"\#", lambda number, _: str(number)), *_distinctions(results, rows)]
     if combined:
         left = [_set_column("Dev. set", "dev"), *_numbers(results, "dev", titles, head=head)]

@@ -14,6 +14,7 @@ from typing import Any
 
 from vpeval.core.errors import InputError
 from vpeval.results.averages import averages
+from vpeval.results.costs import costs
 from vpeval.results.formats.latex import booktabs, escape
 from vpeval.results.headline import headline_eer
 from vpeval.results.metrics import Metric, describe, rank
@@ -39,7 +40,7 @@ def tables(records: Iterable[Record], edition: str = "2020") -> dict[str, str]:
     a column per system; legal: singling out, linkability and 1-EER over N and L; srd, srd_fit: similarity rank
     disclosure from the ranks themselves, and from fitted beta-binomial distributions.
     """
-    records = list(records)
+    records = costs(records)
     texts = {}
     for partition in _PARTITIONS:
         texts[f"privacy_{partition}"] = _privacy([r for r in records if _partition(r) == partition], partition)

@@ -59,6 +59,7 @@ def test_runs_and_published_baselines_share_table_differences_ranking_and_plot(c
     assert {path.name for path in Path("out").iterdir()} == {
         "comparison.txt",
         "differences.jsonl",
+        "index.html",
         *(f"privacy_utility.{kind}" for kind in ("pdf", "png", "svg")),
     }
     eer, cllr = read_records("out/differences.jsonl")

@@ -169,13 +169,13 @@ def test_an_inline_figure_has_ids_of_its_own_and_colours_of_the_page(toy):
 
 def test_samples_come_from_different_sets_and_keep_to_the_limit(toy):
     sets = ["toy_test_trials_f", "toy_test_trials_m"]
-    samples = audio.choose_samples(toy / "data", sets, "toy", pairs=3, limit=10**6)
+    samples = audio.choose_samples(toy / "data", sets, ["toy"], count=3, limit=10**6)
     assert [sample.utt for sample in samples] == ["f0-1", "m0-1", "f1-1"]
     assert samples[0].original.startswith("data:audio/flac;base64,")
-    assert samples[0].original != samples[0].anonymised
-    size = len(samples[0].original) + len(samples[0].anonymised)
-    assert len(audio.choose_samples(toy / "data", sets, "toy", pairs=3, limit=size)) == 1
-    assert audio.choose_samples(toy / "data", sets, "other", pairs=3, limit=10**6) == []
+    assert samples[0].original != samples[0].anonymised["toy"]
+    size = len(samples[0].original) + len(samples[0].anonymised["toy"])
+    assert len(audio.choose_samples(toy / "data", sets, ["toy"], count=3, limit=size)) == 1
+    assert audio.choose_samples(toy / "data", sets, ["other"], count=3, limit=10**6) == []
 
 
 def test_above_chance_is_judged_by_the_interval(toy):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vpeval.core.tables import read_table
@@ -25,7 +25,7 @@ class Take:
 
 @dataclass(frozen=True)
 class Sample:
-    """An utterance, original and anonymised."""
+    """An utterance, original and through one or several systems."""
 
     utt: str
     heading: str
@@ -35,11 +35,13 @@ class Sample:
 
 def samples(results: Results, system: str) -> list[Sample]:
     """A few utterances of different sets and speakers; none where the audio is not at hand."""
-    sets = list(dict.fromkeys(e.record.set for e in results.entries if e.model and e.record.system == system))
-    chosen = choose_samples(results.data, sets, system, _PAIRS, _BYTES)
-    if not chosen:
-        return []
-    heard = {name: _hypotheses(results, name) for name in (ORIGINAL, system)}
+    return side_by_side(results, {system: "Anonymised"}, _PAIRS, _BYTES)
+
+
+def side_by_side(results: Results, systems: Mapping[str, str], count: int, limit: int) -> list[Sample]:
+    """Utterances as original and through all `systems`, which have labels, in at most `limit` bytes of the page."""
+    sets = list(dict.fromkeys(e.record.set for e in results.entries if e.model and e.record.system in systems))
+    heard = {name: _hypotheses(results, name) for name in (ORIGINAL, *systems)}
     return [
         Sample(
             sample.utt,
@@ -47,10 +49,10 @@ def samples(results: Results, system: str) -> list[Sample]:
             sample.text.capitalize(),
             [
                 Take("Original", sample.original, heard[ORIGINAL].get(sample.utt)),
-                Take("Anonymised", sample.anonymised, heard[system].get(sample.utt)),
+                *(Take(systems[name], uri, heard[name].get(sample.utt)) for name, uri in sample.anonymised.items()),
             ],
         )
-        for sample in chosen
+        for sample in choose_samples(results.data, sets, list(systems), count, limit)
     ]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from vpeval.figures.data import Entry, Results
 from vpeval.results.costs import NO_COST
@@ -32,31 +33,38 @@ class Row:
     interval_sort: str
     chance: str
     counts: str
+    attacker: str
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """The rows, what they can be chosen by, and what every metric of them is."""
+    """The rows, what they can be chosen by (label, name of a column, its values), and what every metric of them is."""
 
     rows: Sequence[Row]
-    groups: Sequence[str]
-    systems: Sequence[str]
+    choices: Sequence[tuple[str, str, Sequence[str]]]
     glossary: Sequence[tuple[str, str]]
 
 
-def numbers(results: Results) -> Numbers:
-    """All numbers, metric by metric."""
+_CHOICES = {"group": "Kind", "system": "System"}
+OF_SYSTEMS = {"system": "System", "title": "Metric", "attacker": "Attacker or recogniser", "data": "Data"}
+"""What numbers of many systems can be chosen by."""
+
+
+def numbers(results: Results, choices: Mapping[str, str] = MappingProxyType(_CHOICES)) -> Numbers:
+    """All numbers, metric by metric; `choices` are columns to choose by, and their labels."""
     levelled = with_null_levels(entry.record for entry in results.entries)
     pairs = sorted(
         zip(results.entries, levelled, strict=True),
         key=lambda pair: (GROUPS.index(describe(pair[1].metric).group), rank(pair[1].metric)),
     )
     metrics = [describe(name) for name in dict.fromkeys(record.metric for _, record in pairs)]
-    used = {metric.group for metric in metrics}
+    rows = [_row(entry, record) for entry, record in pairs]
+    values = {name: list(dict.fromkeys(getattr(row, name) for row in rows)) for name in choices} | (
+        {"system": list(results.systems)} if "system" in choices else {}
+    )
     return Numbers(
-        [_row(entry, record) for entry, record in pairs],
-        [group for group in GROUPS if group in used],
-        results.systems,
+        rows,
+        [(label, name, [value for value in values[name] if value]) for name, label in choices.items()],
         [(m.title, f"{m.explanation or m.name} {_BETTER[m.better]}".rstrip()) for m in metrics],
     )
 
@@ -86,6 +94,7 @@ def _row(entry: Entry, record: Record) -> Row:
         interval=interval,
         interval_sort=_number(metric.scale * lowest),
         chance="" if level is None else about + metric.typeset(level),
+        attacker=record.attacker,
         counts=", ".join(f"{n} {name.replace('_', ' ')}" for name, n in record.counts.items() if n),
     )
 

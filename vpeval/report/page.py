@@ -70,8 +70,8 @@ def build(results: Results, context: Context) -> str:
     recipes = sorted({entry.record.recipe for entry in results.entries if entry.record.recipe})
     eer = headline_eer((entry.record.metric for entry in results.entries), context.edition)
     runs = [table.parent for table in results.tables]
-    findings = {run.name: found for run in runs if (found := _findings(run))}
-    light, dark = _colour_variables()
+    findings = {run.name: found for run in runs if (found := audit_findings(run))}
+    light, dark = colour_variables()
     return render(
         "page.html",
         title=f"{', '.join(names)}: voice anonymisation report",
@@ -94,7 +94,7 @@ def build(results: Results, context: Context) -> str:
     )
 
 
-def _findings(run: Path) -> list[Finding]:
+def audit_findings(run: Path) -> list[Finding]:
     """What the audits of a run found about attackers and recognisers."""
     return [one for name in (FILE, UTILITY_FILE) if (run / name).is_file() for one in read_findings(run / name)]
 
@@ -145,7 +145,7 @@ def inline_svg(document: str, name: str, title: str) -> Markup:
     return Markup(svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1))
 
 
-def _colour_variables() -> tuple[str, str]:
+def colour_variables() -> tuple[str, str]:
     """Declarations of the colours of the figures, on a light and on a dark page."""
     pairs = dark_colours()
     light = " ".join(f"--c{colour[1:]}: {colour};" for colour in pairs)

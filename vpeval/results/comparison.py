@@ -13,7 +13,7 @@ from vpeval.results import significance
 from vpeval.results.limits import read_limits
 from vpeval.results.load import Source, load
 from vpeval.results.overview import overview
-from vpeval.results.ranking import ranking, render_ranking
+from vpeval.results.ranking import Standing, ranking, render_ranking
 from vpeval.results.records import Record, write_records
 from vpeval.results.resampled import measured
 
@@ -27,7 +27,7 @@ def compare(
     resamples: int = 1000,
     seed: int = 0,
 ) -> str:
-    """Write comparison.txt, whose text is returned, differences.jsonl and privacy_utility.* into directory `out`.
+    """Write comparison.txt, whose text is returned, index.html, differences.jsonl and privacy_utility.* into `out`.
 
     Differences are those of all pairs of systems, or of all from system `versus`, where both were measured alike; they
     need the scores and transcripts that the tables name. `data` holds the data directories, for the trials.
@@ -46,15 +46,33 @@ def compare(
         parts.append(significance.render_differences(tested, limits.significance))
     else:
         (out / "differences.jsonl").unlink(missing_ok=True)  # those of another comparison
-    if rules and (standings := ranking(records, rules)):
+    standings = ranking(records, rules) if rules else []
+    if rules and standings:
         parts.append(render_ranking(standings, rules))
     text = "\n".join(parts)
-    _draw(records, edition, rules.classes if rules else (), out)
+    plane = _draw(records, edition, rules.classes if rules else (), out)
+    write_text(out / "index.html", _page(sources, out, data, edition, records, tested, standings, plane))
     write_text(out / "comparison.txt", text)
     return text
 
 
-def _draw(records: Sequence[Record], edition: str, classes: Sequence[float], out: Path) -> None:
+def _page(
+    sources: Sequence[Source | str | PathLike[str]],
+    out: Path,
+    data: Path,
+    edition: str,
+    records: Sequence[Record],
+    tested: Sequence[Record],
+    standings: Sequence[Standing],
+    plane: Path | None,
+) -> str:
+    from vpeval.report.comparison import Compared, build
+
+    given = [one if isinstance(one, Source) else Source(Path(one)) for one in sources]
+    return build(given, Compared(records, tested, standings, plane), out, data, edition)
+
+
+def _draw(records: Sequence[Record], edition: str, classes: Sequence[float], out: Path) -> Path | None:
     """Draw the plot, if there is anything to draw."""
     # matplotlib takes longer to start than everything else.
     from vpeval.figures.style import save
@@ -64,5 +82,6 @@ def _draw(records: Sequence[Record], edition: str, classes: Sequence[float], out
         figure = privacy_utility(records, edition, classes)
     except InputError as error:
         logging.warning(f"no plot: {error}")
-        return
+        return None
     save(figure, out, "privacy_utility")
+    return out / "privacy_utility.svg"

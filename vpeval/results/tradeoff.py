@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -12,6 +13,7 @@ from vpeval.figures.style import MARKERS, MUTED, draw, grid, model_rank, system_
 from vpeval.results.attacks import attack_model
 from vpeval.results.headline import EERS, with_one_eer
 from vpeval.results.metrics import describe
+from vpeval.results.names import ORIGINAL
 from vpeval.results.overview import means
 from vpeval.results.records import Record
 
@@ -56,6 +58,10 @@ def _plot(points: Sequence[Record], costs: Mapping[str, Record], classes: Sequen
             color=colours[record.system],
             elinewidth=0.8,
         )
+    front = pareto_front([(costs[r.system].value, 100 * r.value) for r in _strongest(points)])
+    if len(front) > 1:
+        look: dict[str, Any] = {"color": MUTED, "linewidth": 1, "linestyle": (0, (4, 2)), "drawstyle": "steps-post"}
+        axis.plot(*zip(*front, strict=True), **look, zorder=1)
     axis.set_xlabel(f"{describe('wer').axis} (lower is better)")
     axis.set_ylabel(f"{' / '.join(kind.title for kind in kinds)}, % (nearer to chance is better)")
     axis.set_ylim(bottom=0, top=max(chance + 5, *(105 * max(r.value, r.upper or 0) for r in points)))
@@ -66,6 +72,33 @@ def _plot(points: Sequence[Record], costs: Mapping[str, Record], classes: Sequen
     handles += [Line2D([], [], ls="", marker=MARKERS.get(m, "o"), color=MUTED, label=m) for m in models]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 4))
     return figure
+
+
+def pareto_front(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points (cost, privacy) that no other one beats in both, by cost.
+
+    >>> pareto_front([(5, 10), (7, 30), (9, 20), (12, 40)])
+    [(5, 10), (7, 30), (12, 40)]
+    """
+    front: list[tuple[float, float]] = []
+    for cost, privacy in sorted(points, key=lambda point: (point[0], -point[1])):
+        if not front or privacy > front[-1][1]:
+            front.append((cost, privacy))
+    return front
+
+
+def _strongest(points: Sequence[Record]) -> list[Record]:
+    """The points of one attack: the strongest of those that most systems met; original speech is no system."""
+    attacks: dict[tuple[str, str], list[Record]] = {}
+    for record in points:
+        if record.system != ORIGINAL:
+            attacks.setdefault((record.attacker, record.condition), []).append(record)
+
+    def strength(own: Sequence[Record]) -> tuple[object, ...]:
+        mean = sum(record.value for record in own) / len(own)
+        return len(own), model_rank(attack_model(own[0])), -mean
+
+    return max(attacks.values(), key=strength, default=[])
 
 
 def _points(tests: Sequence[Record], edition: str) -> list[Record]:

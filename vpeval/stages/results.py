@@ -237,8 +237,8 @@ def _comparison_step(plan: Plan, compared: Sequence[Path]) -> Step:
     return Step(
         stage=11,
         out=plan.exp / "comparison",
-        files=("comparison.txt",),
-        inputs=(*sorted(compared), LIMITS),
+        files=("comparison.txt", "index.html"),
+        inputs=(*sorted(compared), Path("vpeval/report/templates"), LIMITS),
         options={"seed": plan.settings.seed, "edition": plan.edition},
         code=("vpeval.results.comparison",),
     )
@@ -262,5 +262,5 @@ def _summarise(plan: Plan, compared: Sequence[Path]) -> None:
     for remark in remarks([record for record in records if record.system in (ORIGINAL, plan.system)]):
         log.warning(remark)
     first = plan.run / result_files(plan)[0]
-    log.info("results: %s, %s, latex/, figures/; all systems: %s", first, TABLE, plan.exp / "comparison")
+    log.info("results: %s, %s, latex/, figures/; all systems: %s", first, TABLE, plan.exp / "comparison/index.html")
     log.info("report:  %s", plan.run / "report.html")

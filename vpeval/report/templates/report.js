@@ -1,9 +1,35 @@
 "use strict";
+// Every table of class "sortable" is ordered by a click on the head of a column.
+(() => {
+  const key = (row, column) => {
+    const cell = row.cells[column];
+    return cell.dataset.sort === undefined ? cell.textContent : Number(cell.dataset.sort);
+  };
+  const compare = (a, b) => {
+    if (typeof a === "number" && typeof b === "number") return a - b;
+    if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;
+    return a.localeCompare(b, "en", { numeric: true });
+  };
+  const sort = (table, head) => {
+    const direction = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+    const rows = Array.from(table.tBodies[0].rows);
+    rows.sort((a, b) => direction * compare(key(a, head.cellIndex), key(b, head.cellIndex)));
+    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", direction === 1 ? "ascending" : "descending");
+    table.tBodies[0].append(...rows);
+  };
+  for (const table of document.querySelectorAll("table.sortable")) {
+    for (const head of table.tHead.rows[0].cells) {
+      head.firstElementChild.addEventListener("click", () => sort(table, head));
+    }
+  }
+})();
+
+// The table of all numbers is searched and filtered.
 (() => {
   const table = document.getElementById("all-numbers");
   if (!table) return;
-  const body = table.tBodies[0];
-  const rows = Array.from(body.rows);
+  const rows = Array.from(table.tBodies[0].rows);
   const search = document.getElementById("search");
   const selects = Array.from(document.querySelectorAll(".filter select"));
   const count = document.getElementById("count");
@@ -20,27 +46,6 @@
     }
     count.textContent = `${shown} of ${rows.length} numbers`;
   };
-
-  const key = (row, column) => {
-    const cell = row.cells[column];
-    return cell.dataset.sort === undefined ? cell.textContent : Number(cell.dataset.sort);
-  };
-  const compare = (a, b) => {
-    if (typeof a === "number" && typeof b === "number") return a - b;
-    if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;
-    return a.localeCompare(b, "en", { numeric: true });
-  };
-  const sort = (head) => {
-    const direction = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
-    const sorted = [...rows].sort((a, b) => direction * compare(key(a, head.cellIndex), key(b, head.cellIndex)));
-    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-    head.setAttribute("aria-sort", direction === 1 ? "ascending" : "descending");
-    body.append(...sorted);
-  };
-
-  for (const head of table.tHead.rows[0].cells) {
-    head.firstElementChild.addEventListener("click", () => sort(head));
-  }
   search.addEventListener("input", filter);
   for (const select of selects) select.addEventListener("change", filter);
   document.querySelector(".filter").hidden = false;

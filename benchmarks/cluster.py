@@ -10,6 +10,7 @@ nodes; it needs the models ecapa_voxceleb and whisper_base.
 """
 
 import heapq
+import math
 import os
 import subprocess
 import sys
@@ -25,12 +26,13 @@ from vpeval.audio.io import RATE, read_audio
 from vpeval.core import script
 from vpeval.core.errors import InputError
 from vpeval.jobs import shards
+from vpeval.jobs.pieces import piece_seconds
 
 ROOT = Path(__file__).resolve().parents[1]
 AUDIO = ROOT / "egs/mini/corpus/audio"
 LIMIT = 1.2
 ROUNDS = 2
-FILES_PER_SPLIT = 8  # wav.scp, utt2spk, spk2utt, utt2dur, utt2seed, text, spk2gender and the directory
+FILES_PER_TASK = 10  # at most: seven tables of a split and their directory, a log and a status
 
 
 def main() -> None:
@@ -96,7 +98,8 @@ def plan(utts: float = 1e6, seconds: float = 5.0, cores: float = 32) -> None:
             workers = int(nodes * cores)
             pieces = shards.cut(work.tolist(), workers, target)
             spent = deal_out([start_up + cost * len(piece) for piece in pieces], workers)
-            files = utts + len(pieces) * (FILES_PER_SPLIT + 2)  # a part per utterance; a log and a status per task
+            results = sum(math.ceil(cost * len(piece) / piece_seconds()) for piece in pieces)
+            files = (utts if name.startswith("anonymise") else 0) + results + len(pieces) * FILES_PER_TASK
             ideal = cost * utts / workers
             columns = (name, f"{cost:.3f}", nodes, f"{len(pieces):,}", describe(spent), f"{spent / ideal:.2f}")
             print(f"| {' | '.join(map(str, columns))} | {files:,.0f} |")

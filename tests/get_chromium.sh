@@ -21,7 +21,8 @@ chromium=$(find_chromium)
 if [ -z "$chromium" ]; then
   echo "$0: installing Chromium" >&2
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    { apt-get install -y chromium || { apt-get update && apt-get install -y chromium; }; } >&2 ||
+    install=(apt-get -o DPkg::Lock::Timeout=300 install -y chromium)
+    { "${install[@]}" || { apt-get update && "${install[@]}"; }; } >&2 ||
       python3 -m playwright install chromium >&2 || true
   else
     python3 -m playwright install chromium >&2 || true

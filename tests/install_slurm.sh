@@ -20,4 +20,7 @@ command -v "${sudo[@]:-true}" >/dev/null || {
   exit 1
 }
 # The tests start daemons of their own, as whoever runs them; those of the packages have no configuration and stay off.
-"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${packages[@]}"
+install() {
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "${packages[@]}"
+}
+install || { "${sudo[@]}" apt-get update && install; }

@@ -40,6 +40,8 @@ if part e2e; then
   mapfile -t models < <(python3 -c 'from vpeval.core.models import read_models; print(*read_models(), sep="\n")')
   utils/get_model.py "${models[@]}" >/dev/null
   tests/get_chromium.sh >/dev/null || echo "tests of pages in a browser will be skipped" >&2
+  # Who is not root is not asked for a password in the middle of a run: the tests of Slurm then say how to install it.
+  [ "$(id -u)" != 0 ] || tests/install_slurm.sh >/dev/null || echo "tests of Slurm will be skipped" >&2
   # One worker per file: the tests of a file share what they made.
   [ "$nightly" = true ] && chosen=e2e || chosen="e2e and not nightly"
   python3 -m pytest -n 2 --dist loadfile -m "$chosen" tests

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Tell within about ten seconds whether a hook keeps the contract of docs/hooks.md.
+"""Tell within seconds whether a hook, and its preparation, keep the contract of docs/hooks.md.
 
 Usage: utils/check_hook.py [options] <hook>
  e.g.: utils/check_hook.py local/anon/template/anonymize.py
@@ -7,14 +7,19 @@ Usage: utils/check_hook.py [options] <hook>
 
 Runs the hook five times on a few utterances and says of each promise whether it is kept: all files, right format,
 durations, no silence, not its input, deterministic, independent of nj and order, one pseudo-speaker per speaker,
-another for enrolment and trial; and how long challenge data would take. Exit code 1 when a promise is broken.
+another for enrolment and trial; and how long challenge data would take. A program that prepares the hook is run first,
+on the same utterances, unless stage 2 has run it already. Exit code 1 when a promise is broken.
 """
 
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from vpeval.anon import conformance, hooks
+from vpeval.anon.calls import PATIENCE, Subject
+from vpeval.anon.conformance import Verdict
 from vpeval.core import script
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import is_pipe
@@ -29,7 +34,10 @@ def main() -> int:
     parser.add_argument("--options", default="", metavar="STRING", help="options for the hook, as one word")
     parser.add_argument("--anon-level", choices=("spk", "utt"), default="spk", help="the level that you will use (spk)")
     parser.add_argument(
-        "--time-limit", type=script.positive, default=60, help="seconds after which a call counts as hanging (60)"
+        "--time-limit",
+        type=script.positive,
+        default=60,
+        help=f"seconds without file, output or CPU time after which a call is ended; {PATIENCE} times that in all (60)",
     )
     parser.add_argument("--spk-count", type=script.positive, default=2, help="speakers (2)")
     parser.add_argument("--utts-per-spk", type=script.positive, default=2, help="utterances of each, the shortest (2)")
@@ -43,13 +51,31 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="check_hook.") as room:
         data = args.data or embedded(Path(room) / "mini_dev")
         sample = choose(data, args.spk_count, args.utts_per_spk)
-        subject = conformance.Subject(hook, args.options, args.anon_level, args.seed, args.time_limit, Path(room))
-        print(f"{hook} on {len(sample.utts)} utterances of {len(sample.speakers)} speakers:")
-        for verdict in conformance.check(subject, sample):
+        print(f"{hook} on {len(sample.utts)} utterances of {len(sample.speakers)} speakers:", flush=True)
+        subject = Subject(hook, args.options, args.anon_level, args.seed, args.time_limit, Path(room))
+        for verdict in judge(subject, sample):
             print(f"[{MARK[verdict.state]}] {verdict.check}: {verdict.text}", flush=True)
             failed |= verdict.state == "fail"
     print("The hook breaks its contract; see docs/hooks.md." if failed else "The hook keeps its contract.")
     return 1 if failed else 0
+
+
+def judge(subject: Subject, sample: DataDir) -> Iterator[Verdict]:
+    """Verdicts on the preparation, if there is one that stage 2 has not run yet, and on the hook."""
+    program = hooks.find_preparation(subject.hook)
+    learnt = hooks.prepared_dir(subject.hook)
+    if program and learnt.is_dir() and any(learnt.iterdir()):
+        print(f"{program.name} is not called again: the hook uses {learnt}")
+    elif program:
+        (subject.work / "prepared").mkdir()
+        subject = replace(subject, prepared=subject.work / "prepared")
+        failed = False
+        for verdict in conformance.check_preparation(subject, program, sample):
+            yield verdict
+            failed |= verdict.state == "fail"
+        if failed:
+            return
+    yield from conformance.check(subject, sample)
 
 
 def embedded(out: Path) -> Path:
@@ -77,4 +103,4 @@ def choose(path: Path, speakers: int, each: int) -> DataDir:
 
 
 if __name__ == "__main__":
-    script.main(main)
+    script.main(main, tells=True)

@@ -25,7 +25,8 @@ from typing import NoReturn
 
 from vpeval.anon import driver
 from vpeval.anon.check import check_output
-from vpeval.anon.hooks import PREPARED, WHOLE_SET, split_options
+from vpeval.anon.hooks import environment as hook_environment
+from vpeval.anon.hooks import split_options
 from vpeval.anon.publish import wave_of
 from vpeval.anon.rooms import ROOMS, Room
 from vpeval.core import script
@@ -50,7 +51,7 @@ def main() -> int:
         missing = {part.utt: part.spk for part in own if not wave_of(work / "out", part.spk, part.utt).is_file()}
         meter.done += len(own) - len(missing)
         if missing:
-            environment = {WHOLE_SET: str((work / driver.WHOLE).resolve()), PREPARED: prepared}
+            environment = hook_environment(Path(prepared), (work / driver.WHOLE).resolve())
             with places(work, job, missing) as (data, room):
                 command = [hook, *split_options(options), str(data.resolve()), str(room.folder.resolve())]
                 ended_well = finished(command, environment, room, int(timeout), meter)
@@ -144,9 +145,7 @@ def finished(command: list[str], environment: dict[str, str], room: Room, timeou
 def start(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
     """Start the hook in a process group of its own, so that whatever it starts can be ended with it."""
     try:
-        child = subprocess.Popen(
-            command, env={**os.environ, **environment}, process_group=0, preexec_fn=die_with_parent
-        )
+        child = subprocess.Popen(command, env=environment, process_group=0, preexec_fn=die_with_parent)
     except OSError as error:
         raise InputError(f"cannot be started ({error.strerror}); is its first line (#!) right?", command[0]) from None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from vpeval.anon import conformance
+from vpeval.anon.calls import Subject
 from vpeval.audio.io import read_audio, write_wave
 from vpeval.data.directory import DataDir
 
@@ -29,7 +30,6 @@ def test_the_printed_hook_is_short_and_keeps_the_contract(
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setenv("VPEVAL_ROOT", str(ROOT))  # path.sh need not set up again what is set up
     hook = tmp_path / "hook"
     hook.write_text(printed_hook(language))
     hook.chmod(0o755)
@@ -37,7 +37,7 @@ def test_the_printed_hook_is_short_and_keeps_the_contract(
     write_wave(tmp_path / "f002-006.wav", read_audio(str(ROOT / "egs/mini/corpus/audio/f002/f002-006.opus"))[:8000])
     data = DataDir(tmp_path / "data", {"f002-006": "f002"}, {"wav.scp": {"f002-006": str(tmp_path / "f002-006.wav")}})
     (tmp_path / "work").mkdir()
-    verdicts = list(conformance.check(conformance.Subject(hook, work=tmp_path / "work"), data))
+    verdicts = list(conformance.check(Subject(hook, work=tmp_path / "work"), data))
     assert [verdict for verdict in verdicts if verdict.state != "ok"] == []
     assert verdicts[-1].check == "speed"
 

@@ -1,6 +1,7 @@
 """Each bad hook gets a clear verdict; the verdicts come from vpeval.anon.conformance."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vpeval.anon import conformance
-from vpeval.anon.conformance import Subject, Verdict
+from vpeval.anon import calls, conformance
+from vpeval.anon.calls import Call, Subject
+from vpeval.anon.conformance import Verdict, check_preparation, speed_of
 from vpeval.audio.io import write_wave
 from vpeval.data.directory import DataDir
 
@@ -112,7 +114,7 @@ def test_a_hook_that_writes_nothing_is_told_so(judge) -> None:
 def test_a_hang_is_ended_at_the_time_limit_with_all_that_it_started(judge, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     told = failures(judge(text=f"#!/bin/sh\nsleep 1000 &\necho $! >{pid}\nwait\n", time_limit=0.5))
-    assert told["runs"].startswith("the hook was still running after 0.5 s and was ended; does it hang?")
+    assert told["runs"].startswith("the hook wrote nothing and used no CPU time for 0.5 s and was ended; does it hang")
     with pytest.raises(ProcessLookupError):
         _wait_for_end(int(pid.read_text()))
 
@@ -137,7 +139,7 @@ def test_a_misspelt_id_is_named_with_the_one_that_is_missing(judge) -> None:
 
 
 def test_a_hook_that_would_fill_the_disk_is_ended(judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conformance, "MOST_BYTES", 2 << 20)
+    monkeypatch.setattr(calls, "MOST_BYTES", 2 << 20)
     told = failures(judge(text='#!/bin/sh\nfor last; do :; done\nyes >"$last/a-1.wav"\n'))
     assert told["runs"].startswith("the hook wrote more than 2 MB and was ended; it would fill the disk")
 
@@ -190,6 +192,98 @@ def test_a_hook_without_seeds_is_warned_that_enrolment_and_trial_are_alike(judge
 def test_a_file_that_cannot_be_run_is_told_so(judge) -> None:
     told = failures(judge(text="#!/no/such/interpreter\n"))
     assert "cannot be started (No such file or directory); is its first line (#!) right?" in told["runs"]
+
+
+def test_who_computes_for_longer_than_the_time_limit_before_the_first_file_is_not_taken_to_hang(
+    sample: DataDir, tmp_path: Path
+) -> None:
+    hook = tmp_path / "hook"
+    slow = "import time\nwhile time.process_time() < 0.6: pass\n"
+    hook.write_text(f"#!{sys.executable} -SE\n" + slow + PROGRAM.format(first="pass", then="pass"))
+    hook.chmod(0o755)
+    data = sample.with_table("utt2seed", dict.fromkeys(UTT2SPK, "1"))
+    call = Subject(hook, time_limit=0.4, work=tmp_path).call("slow", data, data)
+    assert (call.trouble, len(call.written)) == ("", 4)
+
+
+def test_who_computes_without_end_is_ended_and_not_called_hanging(judge) -> None:
+    told = failures(judge(text="#!/bin/sh\nwhile :; do :; done\n", time_limit=0.1))
+    assert told["runs"].startswith("the hook was still working after 1 s and was ended; if it is that slow,")
+
+
+@pytest.fixture
+def call(sample: DataDir):
+    """A call that took so many seconds and had its files after so many: four utterances of 0.15 s each, or fewer."""
+
+    def make(seconds: float, finished: list[float]) -> Call:
+        utts = sample.utts[: len(finished)]
+        return Call(sample.subset(utts), Path(), "", {}, [], seconds, dict(zip(utts, finished, strict=True)))
+
+    return make
+
+
+def test_a_start_of_a_minute_is_not_counted_as_slow_speech(call) -> None:
+    text = speed_of(call(60.1, [60.01, 60.03, 60.05, 60.07]), call(60.0, [59.9, 60.0])).text
+    assert text.startswith("0.333 s per second of speech after a start-up of 59.9 s in every job")
+
+
+def test_the_speed_of_a_hook_that_writes_as_it_goes_comes_from_its_files(call) -> None:
+    text = speed_of(call(5.0, [2.0, 3.0, 4.0, 5.0]), call(9.0, [8.0, 9.0])).text
+    assert text.startswith("6.667 s per second of speech after a start-up of 1.0 s in every job")
+
+
+def test_a_hook_that_writes_all_files_at_the_end_is_as_slow_as_more_speech_makes_it(call) -> None:
+    text = speed_of(call(7.0, [6.9, 6.9, 6.9, 6.9]), call(4.0, [3.9, 3.9])).text
+    assert text.startswith("10.000 s per second of speech after a start-up of 1.0 s in every job")
+
+
+def preparation(program: str, tmp_path: Path, sample: DataDir) -> dict[str, Verdict]:
+    (tmp_path / "prepare").write_text(f"#!/bin/sh\n{program}\n")
+    (tmp_path / "prepare").chmod(0o755)
+    (tmp_path / "prepared").mkdir()
+    subject = Subject(tmp_path / "hook", "--depth 3", work=tmp_path / "work", prepared=tmp_path / "prepared")
+    return {verdict.check: verdict for verdict in check_preparation(subject, tmp_path / "prepare", sample)}
+
+
+def test_a_preparation_is_called_as_stage_2_does_and_a_second_time(tmp_path: Path, sample: DataDir) -> None:
+    verdicts = preparation('echo "$@" >"$VPEVAL_HOOK_PREPARED/told"; wc -l <"${7}/wav.scp"', tmp_path, sample)
+    assert [(v.check, v.state) for v in verdicts.values()] == [("prepares", "ok"), ("prepares again", "ok")]
+    room = tmp_path / "work/prepare"
+    assert (tmp_path / "prepared/told").read_text() == f"--depth 3 --nj 1 --seed 0 {room}/train {room}/pool\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "check", "words"),
+    [
+        ("echo no pool; exit 3", "prepares", "prepare ended with exit code 3\n    | no pool"),
+        ("mkdir $VPEVAL_HOOK_PREPARED/x && touch $VPEVAL_HOOK_PREPARED/x/y", "prepares again", "a second call fails"),
+    ],
+)
+def test_a_preparation_that_fails_at_once_or_the_second_time_is_told_with_its_last_words(
+    program: str, check: str, words: str, tmp_path: Path, sample: DataDir
+) -> None:
+    told = failures(preparation(program, tmp_path, sample))
+    assert list(told) == [check] and words in told[check]
+
+
+def test_a_preparation_that_learns_something_else_each_time_is_warned_of(tmp_path: Path, sample: DataDir) -> None:
+    verdict = preparation('echo again >>"$VPEVAL_HOOK_PREPARED/model"', tmp_path, sample)["prepares again"]
+    assert (verdict.state, verdict.text) == ("warn", "a second call on the same data changed model")
+
+
+def test_a_preparation_that_keeps_nothing_is_warned_of(tmp_path: Path, sample: DataDir) -> None:
+    assert preparation("exit 0", tmp_path, sample)["prepares"].state == "warn"
+
+
+def test_a_copy_of_the_template_works_in_any_folder_and_from_any_folder(
+    tmp_path: Path, sample: DataDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(ROOT / "local/anon/template", tmp_path / "elsewhere/mine")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    data = sample.with_table("utt2seed", dict.fromkeys(UTT2SPK, "1"))
+    for name in ("anonymize.py", "anonymize.sh"):
+        call = Subject(Path("mine") / name, work=tmp_path / "work").call(name, data, data)
+        assert (call.trouble, len(call.written)) == ("", 4)
 
 
 def test_the_command_prints_verdicts_on_the_embedded_corpus_and_its_exit_code_tells() -> None:

@@ -6,35 +6,30 @@ one of them with its lines in reverse order; and on the same audio as an enrolme
 
 from __future__ import annotations
 
-import os
-import resource
-import signal
-import subprocess
-import time
+import hashlib
+import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.anon.calls import Call, Subject
 from vpeval.anon.check import check_output
-from vpeval.anon.hooks import WHOLE_SET, split_options
+from vpeval.anon.hooks import PREPARED, WHOLE_SET
 from vpeval.audio.io import RATE, read_audio
 from vpeval.core import seeds
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import name_some
-from vpeval.jobs.processes import die_with_parent
 
+log = logging.getLogger(__name__)
 State = Literal["ok", "warn", "fail"]
-MOST_BYTES = 200 << 20
-_LARGEST_FILE = 1 << 30
-_POLL_SECONDS = 0.05
 _SAME_VOICE_DB = 2.0
+_TOLD_APART = 0.2  # of the time of a call: what passes between the first file and the last tells the speed
 VPC_HOURS = {"LibriSpeech dev and test of VPC 2024": 8.5, "train-clean-360": 363.6}
 
 
@@ -47,77 +42,31 @@ class Verdict:
     text: str
 
 
-@dataclass(frozen=True)
-class Call:
-    """One call of the hook: how it ended, what it printed and wrote, and when."""
-
-    data: DataDir
-    out: Path
-    trouble: str
-    written: dict[str, Path]
-    strange: list[str]
-    seconds: float
-    first_file: float | None
-
-
-@dataclass(frozen=True)
-class Subject:
-    """The hook under test with its options and limits."""
-
-    hook: Path
-    options: str = ""
-    level: seeds.Level = "spk"
-    seed: int = 0
-    time_limit: float = 60.0
-    work: Path = field(default_factory=Path)
-
-    def call(self, name: str, data: DataDir, whole: DataDir, reverse: bool = False) -> Call:
-        """Run the hook on `data`, a part of `whole`."""
-        split, out = self.work / name / "data", self.work / name / "wav"
-        data.write(split)
-        whole.write(self.work / name / "set")
-        if reverse:
-            _reverse_lines(split)
-        out.mkdir()
-        command = [str(self.hook.resolve()), *split_options(self.options), str(split), str(out)]
-        environment = {**os.environ, WHOLE_SET: str(self.work / name / "set")}
-        start = time.monotonic()
-        with open(self.work / name / "log", "wb") as output:
-            try:
-                child = subprocess.Popen(
-                    command, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL,
-                    process_group=0, preexec_fn=_limit,
-                )  # fmt: skip
-            except OSError as error:
-                reason = f"cannot be started ({error.strerror}); is its first line (#!) right?"
-                return Call(data, out, reason, {}, [], 0.0, None)
-        with _ended_with(child):
-            trouble, first = self._watch(child, out, start)
-        if trouble:
-            trouble += _last_lines(self.work / name / "log")
-        known = {f"{utt}.wav": utt for utt in data.utts}
-        files = sorted(path for path in out.iterdir() if not path.name.startswith("."))
-        written = {known[path.name]: path for path in files if path.name in known and path.is_file()}
-        strange = [path.name for path in files if path.name not in known]
-        return Call(data, out, trouble, written, strange, time.monotonic() - start, first)
-
-    def _watch(self, child: subprocess.Popen[bytes], out: Path, start: float) -> tuple[str, float | None]:
-        first = None
-        while child.poll() is None:
-            time.sleep(_POLL_SECONDS)
-            now = time.monotonic() - start
-            if first is None and any(out.iterdir()):
-                first = now
-            if _size(out) > MOST_BYTES:
-                return f"wrote more than {MOST_BYTES >> 20} MB and was ended; it would fill the disk", first
-            if now > self.time_limit:
-                return f"was still running after {self.time_limit:g} s and was ended; does it hang?", first
-        if child.returncode == -signal.SIGXFSZ:
-            return f"wrote a file of more than {_LARGEST_FILE >> 30} GB; it would fill the disk", first
-        if child.returncode:
-            code = child.returncode
-            return f"ended with {f'exit code {code}' if code > 0 else f'signal {-code}'}", first
-        return "", first
+def check_preparation(subject: Subject, program: Path, learn: DataDir) -> Iterator[Verdict]:
+    """Verdicts on the preparation of a hook, which keeps what it learns in ``subject.prepared``."""
+    home = subject.prepared
+    if home is None:
+        raise ValueError("a preparation needs a directory of its own")
+    log.info("%s learns from %d utterances", program.name, len(learn.utts))
+    first = subject.prepare(program, learn)
+    if first.trouble:
+        yield Verdict("prepares", "fail", f"{program.name} {first.trouble}")
+        return
+    kept = _digests(home)
+    text = f"exit code 0 after {first.seconds:.1f} s; {len(kept)} files in ${PREPARED}"
+    if not kept:
+        text += ": what it keeps elsewhere does not count when it is decided whether anonymised data are up to date"
+    yield Verdict("prepares", "ok" if kept else "warn", text)
+    log.info("%s a second time", program.name)
+    again = subject.prepare(program, learn)
+    if again.trouble:
+        yield Verdict("prepares again", "fail", f"a second call fails: {program.name} {again.trouble}")
+        return
+    other = sorted(name for name, digest in _digests(home).items() if kept.get(name) != digest)
+    if other:
+        yield Verdict("prepares again", "warn", f"a second call on the same data changed {name_some(other)}")
+    else:
+        yield Verdict("prepares again", "ok", f"changed nothing, in {again.seconds:.1f} s")
 
 
 def check(subject: Subject, sample: DataDir) -> Iterator[Verdict]:
@@ -126,19 +75,22 @@ def check(subject: Subject, sample: DataDir) -> Iterator[Verdict]:
     enroll = _seeded(_with_twins(sample), subject, "enroll")
     half = len(trial.utts) // 2
     parts = (trial.subset(trial.utts[half:]), trial.subset(trial.utts[:half]))
+    # Alone first, for an honest time; a hook that fails here is not called again.
+    log.info("the hook starts with %d utterances, %.0f s of speech", len(trial.utts), _speech(trial))
+    whole = subject.call("whole", trial, trial)
+    yield from (first := list(_basics(whole)))
+    if any(verdict.state == "fail" for verdict in first):
+        return
+    log.info("again with half of them, in reverse order")
+    part1 = subject.call("part1", parts[0], trial, True)
+    log.info("three more calls, two at a time: the other half, all once more, and all as enrolment")
     with ThreadPoolExecutor(max_workers=2) as jobs:
-        # Alone first, for an honest time; a hook that fails here is not called again.
-        whole = subject.call("whole", trial, trial)
-        yield from (first := list(_basics(whole)))
-        if any(verdict.state == "fail" for verdict in first):
-            return
         others = [
-            jobs.submit(subject.call, "part1", parts[0], trial, True),
             jobs.submit(subject.call, "part2", parts[1], trial),
             jobs.submit(subject.call, "again", trial, trial),
             jobs.submit(subject.call, "enroll", enroll, enroll),
         ]
-        part1, part2, again, enrolled = (job.result() for job in others)
+        part2, again, enrolled = (job.result() for job in others)
     for call in (part1, part2, again, enrolled):
         if call.trouble or len(call.written) < len(call.data.utts):
             text = call.trouble or f"wrote {len(call.written)} of {len(call.data.utts)} files"
@@ -148,7 +100,7 @@ def check(subject: Subject, sample: DataDir) -> Iterator[Verdict]:
     yield _roles(whole, enrolled)
     if subject.level == "spk":
         yield _one_voice(whole)
-    yield _speed(whole)
+    yield speed_of(whole, part1)
 
 
 def _basics(call: Call) -> Iterator[Verdict]:
@@ -224,20 +176,36 @@ def _one_voice(call: Call) -> Verdict:
     return Verdict("one pseudo-speaker per speaker", "ok", f"same speech, same seed: {worst:.1f} dB apart")
 
 
-def _speed(call: Call) -> Verdict:
-    speech = sum(len(read_audio(entry)) for entry in call.data.wav.values()) / RATE
-    first = len(read_audio(call.data.wav[call.data.utts[0]])) / RATE
-    # Models are loaded before the first file: leave that out, unless all files came at once.
-    if call.first_file is not None and call.seconds - call.first_file > 0.2 * call.seconds:
-        factor = (call.seconds - call.first_file) / max(speech - first, 1e-3)
-    else:
-        factor = call.seconds / speech
+def speed_of(whole: Call, part: Call) -> Verdict:
+    """Start-up, which every job pays once, told apart from speech: by when files were there, else by the two calls."""
+    lengths = _lengths(whole.data)
+    speech, first = sum(lengths.values()), min(whole.finished, key=lambda utt: whole.finished[utt])
+    between = max(whole.finished.values()) - whole.finished[first]
+    factor = between / max(speech - lengths[first], 1e-3)
+    if between < _TOLD_APART * whole.seconds:
+        # Start-up takes most of the time, or all files are written at the end: more speech takes longer by that.
+        factor = max(factor, (whole.seconds - part.seconds) / (speech - _speech(part.data)))
+    start_up = max(whole.seconds - factor * speech, 0.0)
     hours = ", ".join(f"{_hours(factor * length)} for {name}" for name, length in VPC_HOURS.items())
-    return Verdict("speed", "ok", f"{factor:.3f} s per second of speech; with one job about {hours}")
+    paid = f"{factor:.3f} s per second of speech after a start-up of {start_up:.1f} s in every job"
+    return Verdict("speed", "ok", f"{paid}; with one job about {hours}")
 
 
 def _hours(hours: float) -> str:
     return f"{60 * hours:.0f} min" if hours < 2 else f"{hours:.0f} h"
+
+
+def _lengths(data: DataDir) -> dict[str, float]:
+    return {utt: len(read_audio(entry)) / RATE for utt, entry in data.wav.items()}
+
+
+def _speech(data: DataDir) -> float:
+    return sum(_lengths(data).values())
+
+
+def _digests(directory: Path) -> dict[str, str]:
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    return {str(path.relative_to(directory)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def _seeded(data: DataDir, subject: Subject, role: str) -> DataDir:
@@ -255,13 +223,6 @@ def _with_twins(data: DataDir) -> DataDir:
 
 def _twins(data: DataDir) -> list[tuple[str, str]]:
     return [(utt.removesuffix("-twin"), utt) for utt in data.utts if utt.endswith("-twin")]
-
-
-def _reverse_lines(directory: Path) -> None:
-    for name in ("wav.scp", "utt2spk", "utt2seed", "text", "utt2dur"):
-        path = directory / name
-        if path.exists():
-            path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))
 
 
 def _different(some: dict[str, Path], others: dict[str, Path]) -> list[str]:
@@ -291,35 +252,3 @@ def _broad_spectrogram(wave: NDArray[np.float32], size: int = 1024, bands: int =
     power = np.abs(np.fft.rfft(frames * np.hanning(size))) ** 2
     edges = np.unique(np.geomspace(4, size // 2, bands + 1).astype(int))
     return 10 * np.log10(np.add.reduceat(power, edges[:-1], axis=1) + 1e-9)
-
-
-def _limit() -> None:
-    die_with_parent()
-    resource.setrlimit(resource.RLIMIT_FSIZE, (_LARGEST_FILE, _LARGEST_FILE))
-
-
-@contextmanager
-def _ended_with(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Leave nothing of the hook behind: it and what it started are its process group."""
-    try:
-        yield
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
-
-
-def _size(directory: Path) -> int:
-    total = 0
-    for root, _, names in os.walk(directory):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118
-            except FileNotFoundError:  # renamed in the meantime
-                continue
-    return total
-
-
-def _last_lines(log: Path, count: int = 5) -> str:
-    lines = log.read_text(errors="replace").splitlines()[-count:]
-    return "".join(f"\n    | {line[:200]}" for line in lines)

@@ -10,15 +10,17 @@ from vpeval.core.errors import InputError
 
 WHOLE_SET = "VPEVAL_HOOK_SET"
 PREPARED = "VPEVAL_HOOK_PREPARED"
-"""Variables that hooks find in their environment: the directory of the whole set, and that of what they learnt."""
+TOOLKIT = "VPEVAL_ROOT"
+"""Variables that hooks find in their environment: directories of the whole set, of what they learnt, of the toolkit."""
 
-_ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[2]
+"""Where hooks are started."""
 _CODE_SUFFIXES = {".py", ".sh", ".pl", ".yaml", ".yml", ".conf", ".json"}
 
 
 def find_hook(name: str) -> Path:
     """The executable behind ``--anonymizer``: a file, a folder with anonymize.*, or a name below local/anon/."""
-    for place in (Path(name), _ROOT / "local/anon" / name):
+    for place in (Path(name), ROOT / "local/anon" / name):
         if place.is_dir():
             candidates = sorted(place.glob("anonymize.*"))
             if not candidates:
@@ -29,7 +31,7 @@ def find_hook(name: str) -> Path:
             if not os.access(place, os.X_OK):
                 raise InputError(f"is not executable; run chmod +x {place}", place)
             return place
-    have = ", ".join(sorted(folder.name for folder in (_ROOT / "local/anon").iterdir() if folder.is_dir()))
+    have = ", ".join(sorted(folder.name for folder in (ROOT / "local/anon").iterdir() if folder.is_dir()))
     raise InputError(f"no such hook: give a script, or one of {have} (--anonymizer {name})")
 
 
@@ -60,7 +62,13 @@ def system_name(hook: Path) -> str:
 
 def prepared_dir(hook: Path) -> Path:
     """Where a hook keeps what it learns when it is prepared."""
-    return _ROOT / "exp/anon" / system_name(hook)
+    return ROOT / "exp/anon" / system_name(hook)
+
+
+def environment(prepared: Path, whole: Path | None = None) -> dict[str, str]:
+    """What a hook (with the directory of its `whole` set) or its preparation finds in its environment."""
+    found = {**os.environ, TOOLKIT: str(ROOT), PREPARED: str(prepared)}
+    return found if whole is None else {**found, WHOLE_SET: str(whole)}
 
 
 def files_of(hook: Path) -> list[Path]:
@@ -73,7 +81,7 @@ def files_of(hook: Path) -> list[Path]:
 def code_of(hook: Path) -> list[str]:
     """Scripts of ours whose import closure a hook depends on: itself, where it is written with this library."""
     place = hook.resolve()
-    return [str(place.relative_to(_ROOT))] if place.suffix == ".py" and place.is_relative_to(_ROOT) else []
+    return [str(place.relative_to(ROOT))] if place.suffix == ".py" and place.is_relative_to(ROOT) else []
 
 
 def _is_code(path: Path) -> bool:

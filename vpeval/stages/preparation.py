@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import subprocess
 
 from vpeval.anon import hooks
@@ -30,6 +29,6 @@ def run(plan: Plan) -> None:
         *("--nj", str(settings.nj), "--seed", str(settings.seed)),
         *(",".join(map(str, side)) for side in sides),
     ]
-    code = subprocess.run(command, check=False, env={**os.environ, hooks.PREPARED: str(prepared)}).returncode
+    code = subprocess.run(command, check=False, env=hooks.environment(prepared)).returncode
     if code:
         raise InputError(f"ended with exit code {code} (see above)", program)

@@ -2,7 +2,7 @@
 # A hook in bash to copy and fill in: exchange the command in the loop for your own program.
 #
 # Usage: local/anon/template/anonymize.sh <data-dir> <out-wav-dir>
-#  e.g.: ./run.sh --stage 3 --anonymizer local/anon/template/anonymize.sh --system mine
+#  e.g.: ./run.sh --anonymizer local/anon/template/anonymize.sh --system mine
 set -euo pipefail
 
 data=${*: -2:1}     # the last two arguments; what stands before them are options of your own

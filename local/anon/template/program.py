@@ -1,4 +1,4 @@
-#!/usr/bin/env -S bash -c '. "${0%/*}/../../../path.sh" && exec python3 "$0" "$@"'
+#!/usr/bin/env -S bash -c '. "${VPEVAL_ROOT:-.}/path.sh" && exec python3 "$0" "$@"'
 """Stands for your own command-line program in the bash template: one file in, one file out.
 
 Usage: local/anon/template/program.py <in> <out.wav> <seed>

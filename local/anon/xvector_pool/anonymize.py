@@ -8,6 +8,7 @@ Content, F0 and speaker vector are taken from the speech; the speaker vector is 
 pool; and speech is made again. Synthesis and pool are those that prepare.py, beside this script, has learnt.
 """
 
+import os
 from argparse import Namespace
 from pathlib import Path
 
@@ -57,7 +58,8 @@ def parser(doc: str | None) -> hook.Parser:
 def profile_of(args: Namespace) -> tuple[system.Profile, Path]:
     """The profile, and where what is learnt with it is kept."""
     path = HERE / f"{args.profile}.yaml" if args.profile in ("cpu", "full") else Path(args.profile)
-    return system.read_profile(path), args.model_dir or hooks.prepared_dir(Path(__file__)) / path.stem
+    learnt = Path(os.environ.get(hooks.PREPARED) or hooks.prepared_dir(Path(__file__)))
+    return system.read_profile(path), args.model_dir or learnt / path.stem
 
 
 if __name__ == "__main__":

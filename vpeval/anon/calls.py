@@ -1,0 +1,187 @@
+"""Calls of a hook or of its preparation under watch: what they wrote, when, and whether they had to be ended.
+
+A program that loads a large model, or compiles one, writes nothing for minutes and is well. It is therefore ended only
+when it has shown no sign of life for the time limit (no file, no output, no CPU time of it and of what it started), or
+when it is still running after `PATIENCE` times that.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vpeval.anon import hooks
+from vpeval.core import seeds
+from vpeval.data.directory import DataDir
+from vpeval.jobs.processes import cpu_ticks, die_with_parent
+
+log = logging.getLogger(__name__)
+MOST_BYTES = 200 << 20
+PATIENCE = 10
+_LARGEST_FILE = 1 << 30
+_POLL_SECONDS = 0.05
+_TOLD_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Watched:
+    """How a program ended: what went wrong in words, and seconds until its end."""
+
+    trouble: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of the hook: how it ended, what it printed and wrote, and when (seconds after its start)."""
+
+    data: DataDir
+    out: Path
+    trouble: str
+    written: dict[str, Path]
+    strange: list[str]
+    seconds: float
+    finished: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The hook under test with its options and limits; `prepared` is where it finds what it learnt."""
+
+    hook: Path
+    options: str = ""
+    level: seeds.Level = "spk"
+    seed: int = 0
+    time_limit: float = 60.0
+    work: Path = field(default_factory=Path)
+    prepared: Path | None = None
+
+    def call(self, name: str, data: DataDir, whole: DataDir, reverse: bool = False) -> Call:
+        """Run the hook on `data`, a part of `whole`."""
+        room = self.work / name
+        split, out = room / "data", room / "wav"
+        data.write(split)
+        whole.write(room / "set")
+        if reverse:
+            _reverse_lines(split)
+        out.mkdir()
+        command = [str(self.hook.resolve()), *hooks.split_options(self.options), str(split), str(out)]
+        begun = time.time()
+        ended = self._run(command, room, out, room / "set")
+        known = {f"{utt}.wav": utt for utt in data.utts}
+        files = sorted(path for path in out.iterdir() if not path.name.startswith("."))
+        written = {known[path.name]: path for path in files if path.name in known and path.is_file()}
+        strange = [path.name for path in files if path.name not in known]
+        finished = {utt: path.stat().st_mtime - begun for utt, path in written.items()}
+        return Call(data, out, ended.trouble, written, strange, ended.seconds, finished)
+
+    def prepare(self, program: Path, learn: DataDir) -> Watched:
+        """Run the preparation of the hook; `learn` is what it trains on, and its pool."""
+        room = self.work / "prepare"
+        sets = [room / side for side in ("train", "pool")]
+        for place in sets:
+            if not place.exists():
+                learn.write(place)
+        options = [*hooks.split_options(self.options), "--nj", "1", "--seed", str(self.seed)]
+        return self._run([str(program.resolve()), *options, *map(str, sets)], room, self._prepared, None)
+
+    @property
+    def _prepared(self) -> Path:
+        return self.prepared or hooks.prepared_dir(self.hook)
+
+    def _run(self, command: list[str], room: Path, out: Path, whole: Path | None) -> Watched:
+        environment = hooks.environment(self._prepared, whole)
+        start = time.monotonic()
+        with open(room / "log", "wb") as output:
+            try:
+                child = subprocess.Popen(
+                    command, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL,
+                    process_group=0, preexec_fn=_limit, cwd=hooks.ROOT,
+                )  # fmt: skip
+            except OSError as error:
+                return Watched(f"cannot be started ({error.strerror}); is its first line (#!) right?", 0.0)
+        with _ended_with(child):
+            trouble = self._watch(child, room / "log", out, start)
+        seconds = time.monotonic() - start
+        return Watched(trouble + _last_lines(room / "log") if trouble else "", seconds)
+
+    def _watch(self, child: subprocess.Popen[bytes], output: Path, out: Path, start: float) -> str:
+        seen, ticks, alive, asked, told = (0, 0), 0, start, start, start
+        while child.poll() is None:
+            time.sleep(_POLL_SECONDS)
+            now = time.monotonic()
+            size = _size(out)
+            if size > MOST_BYTES:
+                return f"wrote more than {MOST_BYTES >> 20} MB and was ended; it would fill the disk"
+            if (signs := (size, output.stat().st_size)) != seen:
+                seen, alive = signs, now
+            if now - asked > self.time_limit / 8:  # looking at all processes takes a moment
+                if (used := cpu_ticks(child.pid)) != ticks:
+                    ticks, alive = used, now
+                asked = now
+            if now - alive > self.time_limit:
+                return (
+                    f"wrote nothing and used no CPU time for {self.time_limit:g} s and was ended; does it hang, or "
+                    "wait for an input or a network?"
+                )
+            if now - start > PATIENCE * self.time_limit:
+                return (
+                    f"was still working after {PATIENCE * self.time_limit:g} s and was ended; if it is that slow, "
+                    "allow for more time"
+                )
+            if now - told > _TOLD_SECONDS:
+                told = now
+                log.info("  %.0f s, %s", now - start, "files are being written" if size else "no file yet; it works")
+        if child.returncode == -signal.SIGXFSZ:
+            return f"wrote a file of more than {_LARGEST_FILE >> 30} GB; it would fill the disk"
+        if child.returncode:
+            code = child.returncode
+            return f"ended with {f'exit code {code}' if code > 0 else f'signal {-code}'}"
+        return ""
+
+
+def _reverse_lines(directory: Path) -> None:
+    for name in ("wav.scp", "utt2spk", "utt2seed", "text", "utt2dur"):
+        path = directory / name
+        if path.exists():
+            path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))
+
+
+def _limit() -> None:
+    die_with_parent()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_LARGEST_FILE, _LARGEST_FILE))
+
+
+@contextmanager
+def _ended_with(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Leave nothing of the hook behind: it and what it started are its process group."""
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def _size(directory: Path) -> int:
+    total = 0
+    for root, _, names in os.walk(directory):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118
+            except FileNotFoundError:  # renamed in the meantime
+                continue
+    return total
+
+
+def _last_lines(output: Path, count: int = 5) -> str:
+    lines = output.read_text(errors="replace").splitlines()[-count:]
+    return "".join(f"\n    | {line[:200]}" for line in lines)

@@ -47,6 +47,13 @@ def test_an_attack_on_two_sets_has_their_mean_eer_and_a_narrower_interval():
     assert width < min(one.interval.upper - one.interval.lower for one in single)
 
 
+def test_sets_count_by_their_shares():
+    sets = [scored(7, 1.0), scored(8, 2.0, first=8)]
+    single = [strongest({"a": [one]}, resamples=0).eer for one in sets]
+    assert strongest({"a": sets}, resamples=0, shares=[3, 1]).eer == pytest.approx(0.75 * single[0] + 0.25 * single[1])
+    assert strongest({"a": sets}, resamples=50, shares=[1, 1]) == strongest({"a": sets}, resamples=50)
+
+
 def test_other_speakers_are_more_evidence_than_other_trials_of_the_same():
     same = strongest({"a": [scored(7, 1.0), scored(7, 1.0)]}, resamples=200)
     others = strongest({"a": [scored(7, 1.0), scored(7, 1.0, first=8)]}, resamples=200)

@@ -45,7 +45,7 @@ def test_the_eer_is_graded_in_the_classes_of_the_challenge(value, grade):
 def test_the_strongest_attacker_counts():
     verdict = judged(results(eer(0.45, "oa"), eer(0.12, "aa")), "s")
     assert "against the lazy-informed attacker" in verdict.headline
-    assert "12.0 %" in verdict.sentences[0]
+    assert "12.00 %" in verdict.sentences[0]
 
 
 def test_how_many_were_tried_is_told_with_an_interval_that_accounts_for_the_choice():
@@ -59,12 +59,13 @@ def test_how_many_were_tried_is_told_with_an_interval_that_accounts_for_the_choi
     )
     other = replace(chosen, params={"eer": "eer_kaldi"}, lower=0.0)
     verdict = judged(results(eer(0.45, "oa"), eer(0.12, "aa"), chosen, other), "s")
-    assert "in 12.0 % [4.0 %, 21.0 %] of the cases" in verdict.sentences[0]
+    assert "in 12.00 % [4.00, 21.00] of the cases" in verdict.sentences[0]
     assert (
         "the strongest of 2 attacks by 1 attacker, with an interval that accounts for the choice"
         in verdict.sentences[0]
     )
     assert "the strongest of 2 attacks by 1 attacker" in verdict.tiles[0].note
+    assert verdict.tiles[0].interval == "[4.00, 21.00]"
     assert "It is the only attack." in judged(results(eer(0.12)), "s").sentences[0]
 
 
@@ -94,18 +95,33 @@ def test_a_system_without_privacy_numbers_gets_no_grade():
     verdict = judged(results(wer), "s")
     assert verdict.grade is None
     assert verdict.headline == "s: privacy was not measured"
-    assert verdict.sentences == ("12.0 % of the words are misrecognised.",)
+    assert verdict.sentences == ("12.00 % of the words are misrecognised.",)
 
 
-def test_word_errors_are_pooled_over_sets():
+def test_word_errors_are_the_mean_over_corpora_as_in_the_challenge_and_on_the_terminal():
     records = [
-        Record("wer", rate, counts={"ref_words": n}, system=system, set=f"toy{n}_test_asr", condition=condition)
+        Record("wer", rate, rate - 1, rate + 1, system=system, set=f"toy{n}_test_asr", condition=condition)
         for system, condition, rates in (("original", "o", (2.0, 4.0)), ("s", "a", (10.0, 20.0)))
-        for rate, n in zip(rates, (100, 300), strict=True)
+        for n, rate in enumerate(rates)
     ]
     verdict = judged(results(*records), "s")
-    assert verdict.sentences == ("Recognition errors rise from 3.5 % to 17.5 % of the words (WER).",)
-    assert verdict.tiles[0].note == "original speech 3.5 %, +14.0 points"
+    ends = "[14.29, 15.71]"
+    assert verdict.sentences == (
+        f"Recognition errors rise from 3.00 % to 15.00 % {ends} of the words (WER, mean over 2 test sets).",
+    )
+    assert (verdict.tiles[0].interval, verdict.tiles[0].note) == (ends, "original speech 3.00 %, +12.00 points")
+
+
+def test_sets_count_as_in_the_challenge():
+    sets = {"libri_test_trials_f": 0.1, "vctk_test_trials_f": 0.2, "vctk_test_trials_f_common": 0.4}
+    verdict = judged(results(*(eer(value, set_name=name) for name, value in sets.items())), "s")
+    mean = 0.5 * 10 + 0.5 * (0.8 * 20 + 0.2 * 40)
+    assert f"in {mean:.2f} % of the cases: EER (threshold), mean over 3 test sets" in verdict.sentences[0]
+
+
+def test_being_linked_and_being_identified_are_explained_where_both_stand():
+    assert judged(results(eer(0.3), found(0.26), found(0.69, metric="srd_idr")), "s").explanations
+    assert not judged(results(eer(0.3), found(0.26)), "s").explanations
 
 
 def test_tiles_place_system_and_original_between_no_privacy_and_chance():
@@ -134,7 +150,7 @@ def test_word_errors_of_one_recogniser_are_compared_and_genders_do_not_count_twi
         *(wer(40.0, name, "whisper", normalizer="none") for name in ("original", "s")),
     ]
     assert judged(results(*records), "s").sentences == (
-        "Recognition errors go from 10.0 % to 10.0 % of the words (WER).",
+        "Recognition errors go from 10.00 % to 10.00 % of the words (WER, of the test set).",
     )
 
 

@@ -5,7 +5,8 @@ every resample of speakers the choice is made anew, among all attacks on the sam
 `intervals`) is that of the least EER. No end of it is above that of the chosen attack alone: who tries more attackers
 must claim less privacy, not more.
 
-An attack may be on several sets of trials; its EER is the mean over them. A speaker of several is drawn for all.
+An attack may be on several sets of trials; its EER is the mean over them, in which a set may count more than another.
+A speaker of several is drawn for all.
 """
 
 from __future__ import annotations
@@ -34,20 +35,25 @@ class Strongest(Generic[A]):
 
 
 def strongest(
-    attacks: Mapping[A, Sequence[ScoredTrials]], metric: str = "eer_rocch", resamples: int = 1000, seed: int = 0
+    attacks: Mapping[A, Sequence[ScoredTrials]],
+    metric: str = "eer_rocch",
+    resamples: int = 1000,
+    seed: int = 0,
+    shares: Sequence[float] | None = None,
 ) -> Strongest[A]:
     """Of attacks on the same sets of trials, whose speakers are numbered alike in all of them, by the EER `metric`.
 
-    The interval is left out if `resamples` is 0.
+    `shares` are the weights of the sets in the mean; by default they count the same. The interval is left out if
+    `resamples` is 0.
     """
     if not attacks or not all(attacks.values()) or len({len(sets) for sets in attacks.values()}) > 1:
         raise ValueError("at least one attack, and all attacks on the same sets, are expected")
     eer, highest = EERS[metric], 0.5 if metric == "eer_rocch" else 1.0
-    eers = {attack: _mean(eer, [trials.pooled() for trials in sets]) for attack, sets in attacks.items()}
+    eers = {attack: _mean(eer, [trials.pooled() for trials in sets], shares) for attack, sets in attacks.items()}
     best = min(eers, key=lambda attack: eers[attack])
     if resamples == 0:
         return Strongest(best, eers[best], NO_INTERVAL, len(eers))
-    samples = _samples(attacks, eer, resamples, seed)
+    samples = _samples(attacks, eer, resamples, seed, shares)
     chosen_sets = attacks[best]
     targets = sum(int(trials.is_target.sum()) for trials in chosen_sets)
     speakers = len(np.unique(np.concatenate([trials.enroll[trials.is_target] for trials in chosen_sets])))
@@ -63,7 +69,11 @@ def strongest(
 
 
 def _samples(
-    attacks: Mapping[A, Sequence[ScoredTrials]], eer: Callable[[PooledScores], float], resamples: int, seed: int
+    attacks: Mapping[A, Sequence[ScoredTrials]],
+    eer: Callable[[PooledScores], float],
+    resamples: int,
+    seed: int,
+    shares: Sequence[float] | None,
 ) -> Floats:
     """The EER of every attack (a row) for every resample of speakers; who has no trials in a set is drawn again."""
     resampling = [[Resampling.of(trials) for trials in sets] for sets in attacks.values()]
@@ -75,12 +85,12 @@ def _samples(
         whole = [[found for found in sets if found is not None] for sets in pooled]
         if [len(sets) for sets in whole] != [len(sets) for sets in pooled]:
             continue
-        samples[:, done] = [_mean(eer, sets) for sets in whole]
+        samples[:, done] = [_mean(eer, sets, shares) for sets in whole]
         done += 1
         if done == resamples:
             break
     return samples
 
 
-def _mean(eer: Callable[[PooledScores], float], sets: Sequence[PooledScores]) -> float:
-    return float(np.mean([eer(pooled) for pooled in sets]))
+def _mean(eer: Callable[[PooledScores], float], sets: Sequence[PooledScores], shares: Sequence[float] | None) -> float:
+    return float(np.average([eer(pooled) for pooled in sets], weights=shares))

@@ -38,13 +38,16 @@ class Tried:
     sets: tuple[AttackedSet, ...]
 
 
-def score_strongest(attacks: Sequence[Tried], resamples: int, seed: int) -> list[Record]:
-    """The least mean EER of all attacks by every estimator, with an interval that knows of the choice."""
+def score_strongest(attacks: Sequence[Tried], shares: Sequence[float], resamples: int, seed: int) -> list[Record]:
+    """The least mean EER of all attacks by every estimator, with an interval that knows of the choice.
+
+    `shares` are the weights of the sets in the mean.
+    """
     numbers: dict[str, int] = {}
     scored = {attack: [_read(one, numbers) for one in attack.sets] for attack in attacks}
     records = []
     for metric in EERS:
-        found = strongest(scored, metric, resamples, seed)
+        found = strongest(scored, metric, resamples, seed, shares)
         chosen = found.attack
         notes = {
             "chosen": chosen.attacker,

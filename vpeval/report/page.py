@@ -17,6 +17,7 @@ from vpeval.figures.style import dark_colours
 from vpeval.jobs.usage import read_usage
 from vpeval.protocols.findings import CHECKS, FILE, UTILITY_FILE, Finding, read_findings
 from vpeval.report.criteria import Criterion, criteria, not_tested
+from vpeval.report.key_numbers import key_table
 from vpeval.report.listen import Sample, samples
 from vpeval.report.methods import methods
 from vpeval.report.numbers import numbers
@@ -81,6 +82,7 @@ def build(results: Results, context: Context) -> str:
         systems=[_system(results, name, eer, context, findings) for name in names],
         note=context.note,
         place=lambda share: f"{3 + 94 * share:.1f}",
+        key=key_table(results, context.edition),
         numbers=numbers(results),
         figures=_figures(context),
         missing=[f"{plot.title} (needs {plot.needs})" for plot in CATALOGUE if not _drawn(context, plot.name)],

@@ -8,18 +8,19 @@ speech is called partly protective at best.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
-from vpeval.figures.data import Entry, Results, Series
-from vpeval.results.attacks import SEMI
+from vpeval.figures.data import Results
+from vpeval.results.attacks import SEMI, attack_model
 from vpeval.results.headline import eer_of
 from vpeval.results.limits import VerdictLimits
 from vpeval.results.metrics import describe
-from vpeval.results.names import ORIGINAL, SetName
+from vpeval.results.names import ORIGINAL, set_title
 from vpeval.results.records import Record
-from vpeval.results.strongest import strongest_of, tried
+from vpeval.results.shown import show_chance, show_interval
+from vpeval.results.strongest import tried
+from vpeval.results.worst import beside, utility, worst_case
 
 GRADES = (
     "hardly protects the speakers",
@@ -28,17 +29,26 @@ GRADES = (
     "protects the speakers well",
     "protects the speakers strongly",
 )
+_LINKED_OR_IDENTIFIED = (
+    "Linked and identified answer different questions. Linked: a trial is compared with every enrolled speaker, and "
+    "enrolment and trials were anonymised apart, usually with another pseudo-voice. Identified: the utterances of "
+    "enrolment and trials are pooled and split again, so that most are compared with speech of the same pseudo-voice, "
+    "by their embeddings alone. An anonymiser that gives every speaker one distinct new voice is hard to link and easy "
+    "to identify."
+)
 
 
 @dataclass(frozen=True)
 class Tile:
     """A number of the headline with what it is compared with.
 
-    `system` and `original` are places on a scale from 0 (no protection) to 1 (chance level); None: no such scale.
+    `interval` is empty where none is known. `system` and `original` are places on a scale from 0 (no protection) to 1
+    (chance level); None: no such scale.
     """
 
     label: str
     value: str
+    interval: str
     note: str
     original: float | None = None
     system: float | None = None
@@ -46,7 +56,10 @@ class Tile:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What to say about a system; `grade` counts from 0, `caveats` say what the words do not cover."""
+    """What to say about a system; `grade` counts from 0, `caveats` say what the words do not cover.
+
+    `explanations` are about numbers that seem to contradict each other.
+    """
 
     system: str
     grade: int | None
@@ -54,6 +67,7 @@ class Verdict:
     sentences: tuple[str, ...]
     caveats: tuple[str, ...]
     tiles: tuple[Tile, ...]
+    explanations: tuple[str, ...] = ()
 
 
 def judge(results: Results, system: str, edition: str, metric: str, limits: VerdictLimits) -> Verdict:
@@ -91,7 +105,13 @@ def judge(results: Results, system: str, edition: str, metric: str, limits: Verd
         headline = f"{system} {GRADES[grade]}" + (f" against the {eer.model} attacker" if eer else "")
     sentences = [part.sentence for part in (eer, found, utility) if part]
     tiles = [tile for part in (eer, found, utility) if part for tile in part.tiles]
-    return Verdict(system, grade, headline, tuple(sentences), tuple(caveats), tuple(tiles))
+    told = (_LINKED_OR_IDENTIFIED,) if {"Linked", "Identified"} <= {tile.label.split(",")[0] for tile in tiles} else ()
+    return Verdict(system, grade, headline, tuple(sentences), tuple(caveats), tuple(tiles), told)
+
+
+def stated(results: Results) -> list[Record]:
+    """All records; those of attacks state the attack model, which the configuration of an attacker may have told."""
+    return [e.record.with_notes({"attack_model": e.model}) if e.model else e.record for e in results.entries]
 
 
 @dataclass(frozen=True)
@@ -104,49 +124,38 @@ class _Evidence:
 
 
 def _eer(results: Results, system: str, metric: str, limits: Sequence[float]) -> _Evidence | None:
-    """The mean EER over the test sets against the attacker with the lowest.
-
-    Where the choice of that attacker was measured with the results, its interval accounts for it.
-    """
-    entries = _of_test_sets(results.of(metric))
-    means = {
-        series: fmean(e.record.value for e in entries if e.series == series)
-        for series in results.series(entries)
-        if series[0] == system
-    }
-    if not means:
+    """The mean EER over the test sets against the attack with the lowest."""
+    records = stated(results)
+    worst = worst_case(records, system, metric)
+    if worst is None:
         return None
-    series = min(means, key=means.__getitem__)
-    value, kind = means[series], describe(metric)
-    numbers = [e.record.value for e in entries if e.series == series]
-    before = [e.record.value for e in entries if e.record.system == ORIGINAL and _is_of(e, series, entries)]
-    original = f"original speech {_percent(fmean(before))}, " if before else ""
-    attackers = {attacker for _, _, attacker in means}
-    told, among = tried({"attackers": len(attackers), "attacks": len(means)}), ""
-    interval = ""
-    chosen = strongest_of((e.record for e in results.entries), system, metric)
-    if chosen and chosen.lower is not None and chosen.upper is not None:
-        interval = f" [{_percent(chosen.lower)}, {_percent(chosen.upper)}]"
-        among = ", with an interval that accounts for the choice" if len(means) > 1 else ""
+    kind = describe(metric)
+    before = beside(records, worst) if system != ORIGINAL else None
+    original = f"original speech {_shown(before)}, " if before else ""
+    told = tried({**_attacks(records, system, metric), **worst.notes})
+    among = ", with an interval that accounts for the choice" if worst.notes.get("attacks", 1) > 1 else ""
+    model = attack_model(worst)
     sentence = (
-        f"The {_attacker(series)} attacker confuses same and different speakers in {_percent(value)}{interval} of the "
-        f"cases: {kind.title}, mean over {_count(numbers, 'set')}; {original}perfect anonymisation 50 %. It is "
-        f"{told}{among}."
+        f"The {' '.join(filter(None, (model, worst.attacker)))} attacker confuses same and different speakers in "
+        f"{_with_interval(worst)} of the cases: {kind.title}, {_mean_of(worst)}; {original}perfect anonymisation 50 %. "
+        f"It is {told}{among}."
     )
     tile = Tile(
         kind.title,
-        _percent(value),
+        _shown(worst),
+        _interval(worst),
         f"{original}chance 50 %, {told}",
-        min(1, 2 * fmean(before)) if before else None,
-        min(1, 2 * value),
+        min(1, 2 * before.value) if before else None,
+        min(1, 2 * worst.value),
     )
-    return _Evidence(sentence, (tile,), sum(value >= limit for limit in limits), series[1])
+    return _Evidence(sentence, (tile,), sum(worst.value >= limit for limit in limits), model)
 
 
-def _is_of(entry: Entry, series: Series, entries: Sequence[Entry]) -> bool:
-    """Whether original speech was attacked by the attacker of a series, or, where that one was not tried, by any."""
-    same = {e.record.attacker for e in entries if e.record.system == ORIGINAL} & {series[2]}
-    return entry.record.attacker in same or not same
+def _attacks(records: Sequence[Record], system: str, metric: str) -> dict[str, int]:
+    """How many attacks there were on a system, and by how many attackers."""
+    own = [record for record in records if record.system == system and record.metric == metric]
+    found = {(record.attacker, record.condition) for record in own}
+    return {"attackers": len({attacker for attacker, _ in found}), "attacks": len(found)}
 
 
 def _found(results: Results, system: str, limits: Sequence[float]) -> _Evidence | None:
@@ -156,32 +165,34 @@ def _found(results: Results, system: str, limits: Sequence[float]) -> _Evidence 
         "srd_idr": ("Identified", "ranks the right one of {N} speakers first"),
         "singling_out": ("Singled out", "isolates exactly one of {N} speakers"),
     }
+    records = stated(results)
     sentences: list[str] = []
     tiles: list[Tile] = []
     grades: list[int] = []
     for name, (label, words) in attacks.items():
-        entries = [e for e in results.of(name) if e.record.params.get("estimator") != "beta-binomial"]
-        worst = _worst(e.record for e in entries if e.record.system == system)
-        if worst is None:
+        worst = worst_case(records, system, name)
+        if worst is None or "N" not in worst.params:
             continue
-        before = _worst(e.record for e in entries if e.record.system == ORIGINAL)
-        n, chance = worst.params["N"], worst.notes["chance"]
+        before = beside(records, worst) if system != ORIGINAL else None
+        n, length = worst.params["N"], worst.params["L"]
         success = _share_above_chance(worst)
         if name != "singling_out":
             grades.append(sum(success <= limit for limit in limits))
-        compared = f"original speech {_percent(before.value)}, " if before else ""
-        length = "a single utterance" if worst.params["L"] == 1 else f"{worst.params['L']} utterances"
+        compared = f"original speech {_shown(before)}, " if before else ""
+        chance = f"chance {show_chance(worst)} %"
+        speech = "a single utterance" if length == 1 else f"{length} utterances"
         if name == "linkability" or not sentences:
             sentences.append(
-                f"With {length} the best attack {words.format(N=n)} in {_percent(worst.value)} of the attempts "
-                f"({compared}chance {_percent(chance)})."
+                f"With {speech} the best attack {words.format(N=n)} in {_with_interval(worst)} of the attempts "
+                f"({compared}{chance})."
             )
         places = [1 - max(0, min(1, _share_above_chance(record))) for record in (before, worst) if record]
         tiles.append(
             Tile(
                 f"{label}, {n} speakers",
-                _percent(worst.value),
-                f"{compared}chance {_percent(chance)}",
+                _shown(worst),
+                _interval(worst),
+                f"{compared}{chance}",
                 places[0] if before else None,
                 places[-1],
             )
@@ -190,38 +201,21 @@ def _found(results: Results, system: str, limits: Sequence[float]) -> _Evidence 
 
 
 def _utility(results: Results, system: str) -> _Evidence | None:
-    """Word errors before and after, over all words of the test sets, of the first recogniser that heard both."""
-    entries = [entry.record for entry in _of_test_sets(results.of("wer"))]
-    heard = {name: _by_recogniser(r for r in entries if r.system == name) for name in (ORIGINAL, system)}
-    chosen = next(iter([key for key in heard[system] if key in heard[ORIGINAL]] or heard[system]), None)
-    if chosen is None:
+    """Word errors before and after, of the first recogniser that heard both."""
+    heard = utility(stated(results), list(dict.fromkeys((ORIGINAL, system))), "wer")
+    if system not in heard:
         return None
-    after = _pooled_wer(heard[system][chosen])
-    if chosen not in heard[ORIGINAL]:
-        return _Evidence(
-            f"{after:.1f} % of the words are misrecognised.",
-            (Tile("Word error rate", f"{after:.1f} %", "utility"),),
-            words_lost=after / 100,
-        )
-    before = _pooled_wer(heard[ORIGINAL][chosen])
-    verb = "rise" if after > before else "go"
-    sentence = f"Recognition errors {verb} from {before:.1f} % to {after:.1f} % of the words (WER)."
-    sign = "+" if after >= before else "−"
-    note = f"original speech {before:.1f} %, {sign}{abs(after - before):.1f} points"
-    return _Evidence(sentence, (Tile("Word error rate", f"{after:.1f} %", note),), words_lost=after / 100)
-
-
-def _of_test_sets(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries of test sets, or all where there are none."""
-    names = {e.record.set: SetName.parse(e.record.set) for e in entries}
-    tested = {name for name, parts in names.items() if parts and parts.partition == "test"}
-    return [e for e in entries if e.record.set in tested or not tested]
-
-
-def _worst(records: Iterable[Record]) -> Record | None:
-    """The largest value at the largest N and the smallest L."""
-    able = [r for r in records if isinstance(r.params.get("N"), int) and isinstance(r.params.get("L"), int)]
-    return max(able, key=lambda r: (r.params["N"], -r.params["L"], r.value), default=None)
+    after, before = heard[system], heard.get(ORIGINAL)
+    lost, words = after.value / 100, _with_interval(after)
+    label = describe("wer").title
+    if before is None or before is after:
+        tile = Tile(label, _shown(after), _interval(after), "utility")
+        return _Evidence(f"{words} of the words are misrecognised.", (tile,), words_lost=lost)
+    verb = "rise" if after.value > before.value else "go"
+    sentence = f"Recognition errors {verb} from {_shown(before)} to {words} of the words ({label}, {_mean_of(after)})."
+    points = describe("wer").show(abs(after.value - before.value))
+    note = f"original speech {_shown(before)}, {'+' if after.value >= before.value else '−'}{points} points"
+    return _Evidence(sentence, (Tile(label, _shown(after), _interval(after), note),), words_lost=lost)
 
 
 def _share_above_chance(record: Record) -> float:
@@ -229,29 +223,21 @@ def _share_above_chance(record: Record) -> float:
     return (record.value - chance) / (1 - chance)
 
 
-def _by_recogniser(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """The records by recogniser and what else tells its numbers apart; of all speakers where there are such."""
-    found: dict[str, list[Record]] = {}
-    for record in records:
-        found.setdefault(f"{record.attacker} {sorted(record.params.items())}", []).append(record)
-    return {key: [r for r in own if not r.gender] or own for key, own in found.items()}
+def _mean_of(record: Record) -> str:
+    """What a number is over: ``mean over 2 test sets``."""
+    sets = record.notes.get("average", 1)
+    return f"mean over {sets} {record.set} sets" if sets > 1 else f"of the {set_title(record.set)} set"
 
 
-def _pooled_wer(records: Sequence[Record]) -> float:
-    """Errors of all sets over words of all sets; the mean of the rates where the counts are unknown."""
-    words = [record.counts.get("ref_words", 0) for record in records]
-    if not all(words):
-        return fmean(record.value for record in records)
-    return sum(record.value * n for record, n in zip(records, words, strict=True)) / sum(words)
+def _shown(record: Record) -> str:
+    """A number as the tables and the terminal show it."""
+    kind = describe(record.metric)
+    return f"{kind.typeset(record.value)} {kind.unit}".rstrip()
 
 
-def _attacker(series: Series) -> str:
-    return " ".join(filter(None, series[1:]))
+def _with_interval(record: Record) -> str:
+    return f"{_shown(record)} {_interval(record)}".rstrip()
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f} %"
-
-
-def _count(items: Sequence[object], noun: str) -> str:
-    return f"{len(items)} {noun}{'s' if len(items) != 1 else ''}"
+def _interval(record: Record) -> str:
+    return show_interval(record).replace(",", ", ")

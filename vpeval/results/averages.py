@@ -60,6 +60,13 @@ def averages(records: Iterable[Record]) -> list[Record]:
     return [_joined(list(of_kind.values()), str(partition)) for (_, partition, *_), of_kind in kinds.items()] + alone
 
 
+def of_all_speakers(records: Iterable[Record]) -> list[Record]:
+    """The records without those of a gender, where the same is known of all speakers of a set."""
+    records = list(records)
+    whole = {(r.metric, r.system, r.set) for r in records if not r.gender}
+    return [r for r in records if not r.gender or (r.metric, r.system, r.set) not in whole]
+
+
 _OWN = "enroll"
 """The parameter that a set has for itself."""
 _COMMON = ("attack_model", "attack_model_legal", "scoring", "calibration", "unit", "no_cost")

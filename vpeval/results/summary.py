@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from vpeval.core.errors import InputError
-from vpeval.results.averages import averages
+from vpeval.results.averages import averages, of_all_speakers
 from vpeval.results.costs import costs
 from vpeval.results.headline import EERS, eer_of, in_challenge_mode, with_one_eer
 from vpeval.results.metrics import describe, rank
@@ -86,18 +86,11 @@ def _which_eers(records: Iterable[Record], edition: str) -> str:
     return "; ".join(words)
 
 
-def _overall(records: Iterable[Record]) -> list[Record]:
-    """Utility of all speakers, where it is also given by gender."""
-    records = list(records)
-    whole = {(r.metric, r.system, r.set) for r in records if not r.gender}
-    return [r for r in records if not r.gender or (r.metric, r.system, r.set) not in whole]
-
-
 def _utility(records: Sequence[Record]) -> list[Record]:
     """Recognition of all speakers and the averages of the rest; what compares with the original data is anonymised."""
     shown = [r if r.condition else replace(r, condition="a") for r in records if r.metric not in _SHARED]
     by_set = [r for r in shown if r.metric in ("wer", "cer", "uar")]
-    return _fitting(_overall(by_set)) + averages(r for r in shown if r not in by_set)
+    return _fitting(of_all_speakers(by_set)) + averages(r for r in shown if r not in by_set)
 
 
 def _fitting(records: list[Record]) -> list[Record]:

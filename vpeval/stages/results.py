@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from vpeval.anon.publish import Missing
@@ -14,7 +14,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.plan.plan import DATA, Plan
-from vpeval.protocols.findings import UTILITY_FILE
+from vpeval.protocols.findings import FILE, UTILITY_FILE
 from vpeval.results.names import ORIGINAL
 from vpeval.results.records import Record, read_records
 from vpeval.stages import disclosure, legal, similarity, utility, verification
@@ -192,6 +192,7 @@ def _report_step(plan: Plan) -> Step:
             plan.run / "figures",
             Path("vpeval/report/templates"),
             LIMITS,
+            Path("conf/published.yaml"),
         ),
         options={"edition": plan.edition, "command": plan.settings.command_line, "note": plan.recipe.report_note},
         code=("vpeval.report.page",),
@@ -200,9 +201,14 @@ def _report_step(plan: Plan) -> Step:
 
 
 def _audits(plan: Plan) -> list[Path]:
-    """The audits that were made; that of the recognisers comes with stage 10."""
-    found = plan.run / UTILITY_FILE
-    return [plan.run / "audit.json", *([found] if found.is_file() else [])]
+    """The audits of a run; that of the recognisers comes with stage 10, if it was run."""
+    return [plan.run / FILE, *(path for path in _audits_of([plan.run / TABLE]) if path.name == UTILITY_FILE)]
+
+
+def _audits_of(compared: Iterable[Path]) -> list[Path]:
+    """The audits that lie beside some tables."""
+    beside = (table.with_name(name) for table in sorted(compared) for name in (FILE, UTILITY_FILE))
+    return [path for path in beside if path.is_file()]
 
 
 def _report(plan: Plan) -> str:
@@ -238,7 +244,7 @@ def _comparison_step(plan: Plan, compared: Sequence[Path]) -> Step:
         stage=11,
         out=plan.exp / "comparison",
         files=("comparison.txt", "index.html"),
-        inputs=(*sorted(compared), Path("vpeval/report/templates"), LIMITS),
+        inputs=(*sorted(compared), *_audits_of(compared), Path("vpeval/report/templates"), LIMITS),
         options={"seed": plan.settings.seed, "edition": plan.edition},
         code=("vpeval.results.comparison",),
     )

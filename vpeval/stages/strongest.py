@@ -8,6 +8,7 @@ from pathlib import Path
 from vpeval.jobs.steps import Step
 from vpeval.plan.plan import Plan, is_dev
 from vpeval.plan.recipe import Pair
+from vpeval.results.names import SetName
 from vpeval.stages.piece import RECORDS, RESAMPLES
 from vpeval.stages.scoring import Verification
 
@@ -36,7 +37,7 @@ class StrongestAttack:
                 "attacks": sorted({f"{piece.attack.tags} {piece.attack.names}" for piece in self.scored}),
                 **self.tags,
             },
-            code=("vpeval.protocols.strongest",),
+            code=("vpeval.protocols.strongest", "vpeval.results.averages"),
         )
 
     @property
@@ -48,6 +49,7 @@ class StrongestAttack:
     def make(self, out: Path) -> str:
         """Choose."""
         from vpeval.protocols.strongest import AttackedSet, Tried, score_strongest
+        from vpeval.results.averages import weights
         from vpeval.results.records import write_records
         from vpeval.results.strongest import attack_in_words, tried
 
@@ -55,8 +57,13 @@ class StrongestAttack:
         for piece in self.scored:
             key = piece.attack.attacker.name, piece.attack.condition, piece.attack.names[0]
             attacks.setdefault(key, []).append(AttackedSet(piece.data(piece.pair), piece.out / "scores"))
+        names = dict.fromkeys(piece.pair.trials for piece in self.scored)
+        shares = weights(names) if all(map(SetName.parse, names)) else dict.fromkeys(names, 1)
         records = score_strongest(
-            [Tried(*key, tuple(sets)) for key, sets in attacks.items()], RESAMPLES, self.plan.settings.seed
+            [Tried(*key, tuple(sets)) for key, sets in attacks.items()],
+            [float(share) for share in shares.values()],
+            RESAMPLES,
+            self.plan.settings.seed,
         )
         write_records(out / RECORDS, [record.tagged(self.tags) for record in records])
         notes = records[0].notes

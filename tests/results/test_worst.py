@@ -1,0 +1,90 @@
+from dataclasses import replace
+
+import pytest
+
+from vpeval.results.records import Record
+from vpeval.results.worst import beside, key_numbers, utility, worst_case
+
+
+def number(metric, value, system="s", condition="aa", attacker="a", set_name="toy_test_trials_f", **more):
+    return Record(metric, value, system=system, set=set_name, condition=condition, attacker=attacker, **more)
+
+
+def sized(value, n, length, attacker="a"):
+    notes = {"chance": 1 / n}
+    return number(
+        "linkability", value, attacker=attacker, set_name="toy_all", params={"N": n, "L": length}, notes=notes
+    )
+
+
+def test_the_most_successful_attack_counts_whichever_way_the_metric_points():
+    eers = [number("eer_kaldi", 0.3, attacker="weak"), number("eer_kaldi", 0.1, attacker="strong")]
+    links = [sized(0.2, 20, 1, "weak"), sized(0.7, 20, 1, "strong")]
+    assert worst_case(eers, "s", "eer_kaldi").attacker == "strong"
+    assert worst_case(links, "s", "linkability").attacker == "strong"
+
+
+def test_all_speakers_and_the_least_speech_count():
+    found = worst_case([sized(0.9, 5, 1), sized(0.4, 20, 1), sized(0.8, 20, 3)], "s", "linkability")
+    assert found.value == 0.4
+
+
+def test_an_eer_has_the_interval_that_knows_of_the_choice_if_that_is_of_the_same_attack():
+    eer = number("eer_kaldi", 0.1, lower=0.08, upper=0.13)
+    notes = {"chosen": "a", "chosen_condition": "aa", "attack_model": "lazy-informed", "attackers": 1, "attacks": 2}
+    chosen = Record(
+        "strongest_attack",
+        0.1,
+        0.05,
+        0.12,
+        {"eer": "eer_kaldi"},
+        notes={**notes, "sets": 1},
+        system="s",
+        set="toy_test",
+    )
+    assert worst_case([eer, chosen], "s", "eer_kaldi").lower == 0.05
+    assert worst_case([eer, chosen.with_notes({"chosen": "b"})], "s", "eer_kaldi").lower == 0.08
+
+
+def test_original_speech_is_held_against_by_the_same_attacker_where_that_was_tried_on_it():
+    original = [
+        number("eer_kaldi", 0.02, "original", "oo", "other"),
+        number("eer_kaldi", 0.04, "original", "oo", "a"),
+    ]
+    assert beside(original, number("eer_kaldi", 0.1)).value == 0.04
+    assert beside(original[:1], number("eer_kaldi", 0.1)).value == 0.02
+
+
+def test_utility_is_by_one_recogniser_with_the_large_language_model():
+    def wer(value, system, attacker, **params):
+        return number("wer", value, system, "a", attacker, "toy_test_asr", params=params)
+
+    records = [
+        wer(1, "s", "only ours"),
+        *(wer(value, system, "asr", lm="small") for system, value in (("original", 5), ("s", 9))),
+        *(wer(value, system, "asr", lm="large") for system, value in (("original", 3), ("s", 6))),
+        replace(wer(99, "s", "asr", lm="large"), gender="f"),
+    ]
+    assert {name: r.value for name, r in utility(records, ["original", "s"], "wer").items()} == {"original": 3, "s": 6}
+
+
+def test_there_are_at_most_ten_numbers_and_the_unbiased_d_sys_is_among_them():
+    metrics = (
+        *("eer_kaldi", "eer_threshold", "min_cllr", "cllr", "dsys", "dsys_calibrated", "linkability", "singling_out"),
+        *("srd_idr", "srd_max", "wer", "uar", "pitch_correlation", "g_vd", "deid"),
+    )
+    found = key_numbers([number(metric, 0.2) for metric in metrics], ["original", "s"], "2024")
+    assert [one.metric.name for one in found] == [
+        *("eer_threshold", "min_cllr", "dsys_calibrated", "linkability", "singling_out", "srd_idr"),
+        *("wer", "uar", "pitch_correlation", "g_vd"),
+    ]
+    published = key_numbers([number("dsys", 0.2)], ["s"], "2024")
+    assert [one.metric.name for one in published] == ["dsys"]
+
+
+@pytest.mark.parametrize(
+    ("sets", "mean"), [(("toy_dev_trials_f", "toy_test_trials_f"), 0.4), (("toy_dev_trials_f",), 0.2)]
+)
+def test_test_sets_count_and_those_of_development_where_there_are_no_others(sets, mean):
+    values = {"toy_dev_trials_f": 0.2, "toy_test_trials_f": 0.4}
+    assert worst_case([number("min_cllr", values[name], set_name=name) for name in sets], "s", "min_cllr").value == mean

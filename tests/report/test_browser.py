@@ -50,6 +50,8 @@ def test_the_page_is_as_wide_as_the_screen(open_page, width):
 
 def test_the_table_is_sorted_and_filtered(open_page):
     page = open_page()
+    assert page.locator("#search").is_hidden()
+    page.locator("#everything > summary").click()
     page.locator("#search").fill("eer kaldi")
     shown = page.locator("#all-numbers tbody tr:visible")
     assert shown.count() == 6
@@ -91,7 +93,18 @@ def test_the_page_follows_the_colour_scheme_and_prints_light(open_page):
     assert page.locator("nav").is_hidden()
 
 
-def test_all_numbers_are_shown_without_scripts(open_page):
-    page = open_page(java_script_enabled=False)
+@pytest.mark.parametrize("width", [390, 1280])
+def test_all_numbers_are_shown_without_scripts(open_page, width):
+    page = open_page(width, java_script_enabled=False)
+    assert page.locator("#key-numbers tbody tr").first.is_visible()
+    page.locator("#everything > summary").click()
+    assert page.locator("#all-numbers tbody tr").last.is_visible()
     assert page.locator("#all-numbers tbody tr").count() > 50
     assert page.locator(".filter").is_hidden()
+
+
+def test_the_numbers_that_matter_are_seen_before_anything_has_to_be_opened(open_page):
+    page = open_page()
+    cells = page.locator("#key-numbers tbody tr").first.locator("td").all_inner_texts()
+    assert [cell.split("\n")[0] for cell in cells] == ["50", "4.00", "15.00"]
+    assert page.locator("#key-numbers").bounding_box()["y"] < 1300

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +20,8 @@ from typing import NoReturn
 
 from vpeval.core import script
 from vpeval.core.errors import InputError
-from vpeval.jobs.processes import die_with_parent
+from vpeval.core.files import locked
+from vpeval.core.processes import dying_with_me
 from vpeval.jobs.usage import Usage, note_usage
 from vpeval.plan.plan import Plan, Settings, make_plan
 from vpeval.plan.recipe import EDITIONS, LEVELS
@@ -33,6 +35,13 @@ def main() -> int:
     words = args.pop("stages")
     stages = [tuple(words[i : i + 3]) for i in range(0, len(words), 3)]
     plan = make(Settings(**args))
+    lock = plan.run.with_name(f".{plan.system}.lock")
+    with locked(lock, f"system {plan.system} of recipe {plan.recipe.recipe}", plan.settings.command_line, wait=False):
+        return run(plan, stages)
+
+
+def run(plan: Plan, stages: Sequence[tuple[str, ...]]) -> int:
+    """Run stages, each given by number, name and title."""
     used: list[Usage] = []
     for number, name, title in stages:
         print(f"== stage {number}: {title}", flush=True)
@@ -79,9 +88,10 @@ def make(settings: Settings) -> Plan:
 def in_child(number: int, name: str, plan: Plan) -> tuple[int, Usage]:
     """Run a stage in a process of its own; its exit code, and what it and its children took."""
     sys.stdout.flush()
-    start = time.monotonic()
+    start, die_with_me = time.monotonic(), dying_with_me()
     child = os.fork()
     if not child:
+        die_with_me()  # whatever happens to the run, no stage outlives it
         run_and_leave(name, plan)
     try:
         _, status, taken = os.wait4(child, 0)
@@ -96,8 +106,7 @@ def in_child(number: int, name: str, plan: Plan) -> tuple[int, Usage]:
 
 
 def run_and_leave(name: str, plan: Plan) -> NoReturn:
-    """The child's side; it must not outlive the run, whatever happens to that."""
-    die_with_parent()
+    """The child's side."""
     sys.argv[0] = PROGRAM
     script.main(lambda: import_module(f"vpeval.stages.{name}").run(plan), tells=True)
 

@@ -31,11 +31,11 @@ from vpeval.anon.publish import wave_of
 from vpeval.anon.rooms import ROOMS, Room
 from vpeval.core import script
 from vpeval.core.errors import InputError
+from vpeval.core.processes import dying_with_me
 from vpeval.data.directory import DataDir, read_utt2spk
 from vpeval.data.layout import name_some
 from vpeval.jobs import batch
 from vpeval.jobs.pieces import FOLDER, PieceWriter
-from vpeval.jobs.processes import die_with_parent
 
 _POLL_SECONDS = 0.2
 _POLL_SHARE = 50.0  # looking takes at most one part in so many, however many files there are
@@ -145,7 +145,7 @@ def finished(command: list[str], environment: dict[str, str], room: Room, timeou
 def start(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
     """Start the hook in a process group of its own, so that whatever it starts can be ended with it."""
     try:
-        child = subprocess.Popen(command, env=environment, process_group=0, preexec_fn=die_with_parent)
+        child = subprocess.Popen(command, env=environment, process_group=0, preexec_fn=dying_with_me())
     except OSError as error:
         raise InputError(f"cannot be started ({error.strerror}); is its first line (#!) right?", command[0]) from None
 

@@ -236,7 +236,7 @@ def test_two_processes_fetch_a_model_only_once(server: FileServer, store: Path, 
     # One of them says where it downloads from, the other that it waits; then the server may answer.
     said = "".join(process.stderr.readline() for process in processes if process.stderr)
     assert f"x.bin from url {server.url}" in said
-    assert f"{store / 'toy'} is being made by another process; waiting for it" in said
+    assert f"{store / 'toy'} is being made by " in said and "; waiting for it\n" in said
     server.go.set()
     for process in processes:
         assert process.communicate(timeout=60)[0] == f"{store / 'toy'}\n"

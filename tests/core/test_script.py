@@ -1,4 +1,5 @@
 import argparse
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +80,60 @@ def test_a_reader_that_has_gone_is_no_reason_to_complain() -> None:
     assert child.stderr.read() == b""
     child.stderr.close()
     assert child.wait() == 141
+
+
+WRITERS = {
+    "print": "print('numbers')",
+    "log": "import logging; logging.getLogger('vpeval').info('numbers')",
+    "help": "script.Parser('Do x.').parse_args(['--help'])",
+}
+
+
+def outcome(code: str, redirection: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """How a script that runs `code` ends when its output goes where the shell's `redirection` says."""
+    program = f"from vpeval.core import script\ndef work():\n    {code}\nscript.main(work, tells=True)"
+    return subprocess.run(
+        ["bash", "-c", f'"$0" -c "$1" {redirection}', sys.executable, program],
+        env={"PYTHONPATH": str(Path(__file__).parents[2]), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_output_that_cannot_be_written_is_an_error(writer: str, unbuffered: str) -> None:
+    done = outcome(WRITERS[writer], ">/dev/full", PYTHONUNBUFFERED=unbuffered)
+    assert (done.returncode, done.stderr) == (1, "-c: No space left on device; is the disk full or read-only?\n")
+
+
+def test_a_warning_that_cannot_be_written_is_an_error() -> None:
+    assert outcome("import logging; logging.warning('beware')", "2>/dev/full").returncode == 1
+
+
+def test_with_a_closed_output_nothing_is_begun(tmp_path: Path) -> None:
+    begin = f"open({str(tmp_path / 'begun')!r}, 'w')"
+    done = outcome(begin, ">&-")
+    assert (done.returncode, done.stderr) == (1, "-c: standard output is closed; send it to a file or to /dev/null\n")
+    assert outcome(begin, "2>&-").returncode == 1
+    assert not (tmp_path / "begun").exists()
+    assert outcome(begin, "<&-").returncode == 0
+
+
+def test_names_in_data_do_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    evil = "a\x1b[2J\x07-1\x9b\u202e\ud800"
+    shown = r"a\x1b[2J\x07-1\x9b\u202e\ud800"
+
+    def work() -> None:
+        print(f"speaker {evil}\tok")
+        logging.getLogger("vpeval").warning("%s\rall is well", evil)
+        raise InputError(f"utterance '{evil}\r' appears twice", "data/x/utt2spk", 3)
+
+    assert left_with(work) == 1
+    out, err = capsys.readouterr()
+    assert out == f"speaker {shown}\tok\n"
+    assert err.endswith(f"score_x.py: data/x/utt2spk:3: utterance '{shown}\\r' appears twice\n")
 
 
 @pytest.mark.parametrize("arguments", [["--nj"], ["--unknown", "1"], ["--n", "3"], [], ["a", "b"]])

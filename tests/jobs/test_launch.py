@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from vpeval.core.errors import InputError
+from vpeval.core.processes import alive
 from vpeval.jobs import launch
 from vpeval.jobs.array import JobArray, parse
 from vpeval.jobs.backends import local
 from vpeval.jobs.backends.base import Backend, Ended, Snapshot
-from vpeval.jobs.processes import alive
 from vpeval.jobs.progress import Progress, last_progress
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from vpeval.core.processes import alive as _alive
 from vpeval.jobs import guard
-from vpeval.jobs.processes import alive as _alive
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = [sys.executable, str(ROOT / "utils/run.py")]

@@ -13,15 +13,16 @@ import resource
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from vpeval.anon import hooks
 from vpeval.core import seeds
+from vpeval.core.processes import cpu_ticks, dying_with_me
 from vpeval.data.directory import DataDir
-from vpeval.jobs.processes import cpu_ticks, die_with_parent
 
 log = logging.getLogger(__name__)
 MOST_BYTES = 200 << 20
@@ -104,7 +105,7 @@ class Subject:
             try:
                 child = subprocess.Popen(
                     command, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL,
-                    process_group=0, preexec_fn=_limit, cwd=hooks.ROOT,
+                    process_group=0, preexec_fn=partial(_limit, dying_with_me()), cwd=hooks.ROOT,
                 )  # fmt: skip
             except OSError as error:
                 return Watched(f"cannot be started ({error.strerror}); is its first line (#!) right?", 0.0)
@@ -155,8 +156,8 @@ def _reverse_lines(directory: Path) -> None:
             path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))
 
 
-def _limit() -> None:
-    die_with_parent()
+def _limit(die_with_me: Callable[[], None]) -> None:
+    die_with_me()
     resource.setrlimit(resource.RLIMIT_FSIZE, (_LARGEST_FILE, _LARGEST_FILE))
 
 

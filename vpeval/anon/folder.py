@@ -7,16 +7,15 @@ all files in one place. What is missing is told of all sets at once, before any 
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vpeval.anon.check import Finding, check_output
 from vpeval.anon.publish import Missing, wave_of, write_anonymised
 from vpeval.audio.io import RATE, probe, read_sound, write_wave
+from vpeval.core import processes
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked
 from vpeval.core.publish import publish, refuse_overlap, refuse_target
@@ -95,8 +94,8 @@ def import_set(delivery: Delivery, out: Path) -> list[Finding]:
         if len(todo) <= _CHUNK:
             findings = [_take(item) for item in todo]
         else:
-            with ProcessPoolExecutor(os.cpu_count()) as pool:
-                findings = list(pool.map(_take, todo, chunksize=_CHUNK))
+            with processes.pool() as workers:
+                findings = list(workers.map(_take, todo, chunksize=_CHUNK))
         write_anonymised(delivery.data, out, new, findings, delivery.missing)
         write_stamp(new / STAMP, made_from, [new])
         publish(new, out, inputs, is_split)

@@ -11,7 +11,7 @@ from pathlib import Path
 from vpeval.asv.attackers import MODES, encoder_files
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
+from vpeval.core.files import locked, write_text
 from vpeval.core.publish import publish, refuse_target
 from vpeval.data.layout import read_places
 from vpeval.embeddings.extract import extract_embeddings
@@ -85,11 +85,13 @@ def train_attacker(training: Training, embeddings: Path, machine: Machine) -> No
     refuse_target(training.out, training.places)
     if training.mode == "backend":
         extract_embeddings(training.encoder, embeddings, training.data, machine.cmd, machine.nj)
-        train_backend(training, [embeddings / directory.name for directory in training.data])
-    elif is_current(training.out / STAMP, training.made_from(machine.world), [training.out]):
-        log.info("%s is up to date, skipped", training.out)
-    else:
-        _train_network(training, machine)
+    with locked(training.out.with_name(f".{training.out.name}.lock"), str(training.out)):
+        if training.mode == "backend":
+            train_backend(training, [embeddings / directory.name for directory in training.data])
+        elif is_current(training.out / STAMP, training.made_from(machine.world), [training.out]):
+            log.info("%s is up to date, skipped", training.out)
+        else:
+            _train_network(training, machine)
 
 
 def _train_network(training: Training, machine: Machine) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from os import PathLike
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from vpeval.audio.f0 import Track, track_f0
 from vpeval.audio.io import RATE, read_audio
+from vpeval.core import processes
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 
@@ -27,8 +27,8 @@ def track_all(entries: Mapping[str, str], nj: int = 1) -> dict[str, Tracked]:
     """Track the utterances of a wav.scp, in `nj` processes."""
     if nj == 1:
         return dict(zip(entries, map(_track, entries.values()), strict=True))
-    with ProcessPoolExecutor(nj) as pool:
-        return dict(zip(entries, pool.map(_track, entries.values(), chunksize=8), strict=True))
+    with processes.pool(nj) as workers:
+        return dict(zip(entries, workers.map(_track, entries.values(), chunksize=8), strict=True))
 
 
 def write_tracks(path: str | PathLike[str], tracks: Mapping[str, Tracked]) -> None:

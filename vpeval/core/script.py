@@ -12,9 +12,10 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO
 
 from vpeval.core.errors import InputError
+from vpeval.core.terminal import Teller, closed_stream, plain_streams
 
 
 class Parser(argparse.ArgumentParser):
@@ -26,6 +27,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the command line and leave."""
         self.exit(1, f"{self.prog}: {message}\nTry '{self.prog} --help'.\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """As argparse does, but without ignoring that it could not be written."""
+        (file or sys.stderr).write(message)
 
 
 def batch_parser(doc: str | None) -> Parser:
@@ -99,33 +104,60 @@ def positive(text: str) -> int:
 def main(function: Callable[[], int | None], tells: bool = False) -> NoReturn:
     """Run a script's `function`: a participant's mistake is one message and exit code 1, never a traceback.
 
-    What the library logs goes to stderr; where the script `tells` by it what was done, only warnings do.
+    What the library logs goes to stderr; where the script `tells` by it what was done, only warnings do. Output that
+    cannot be written is an error, whatever else went well.
     """
     program = Path(sys.argv[0]).name
-    told = logging.StreamHandler(sys.stdout if tells else sys.stderr)
-    told.addFilter(lambda record: record.levelno < logging.WARNING)
-    warned = logging.StreamHandler(sys.stderr)
-    warned.setLevel(logging.WARNING)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[told, warned])
-    try:
-        code = function() or 0
-        sys.stdout.flush()
-    except InputError as error:
-        code = _fail(program, str(error))
-    except (PermissionError, FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        code = _fail(program, f"{error.filename}: {error.strerror}; check the path and its permissions")
-    except BrokenPipeError:
-        # The reader (head, less) has gone: nothing to say and nobody to say it to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 128 + signal.SIGPIPE
-    except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        code = _fail(program, f"{place}{error.strerror or error}; is the disk full or read-only?")
-    except KeyboardInterrupt:
-        code = 128 + signal.SIGINT
+    if closed := closed_stream():
+        if sys.stderr is not None:
+            print(f"{program}: {closed} is closed; send it to a file or to /dev/null", file=sys.stderr)
+        os._exit(1)
+    with plain_streams():
+        told = Teller(sys.stdout if tells else sys.stderr)
+        told.addFilter(lambda record: record.levelno < logging.WARNING)
+        warned = Teller(sys.stderr)
+        warned.setLevel(logging.WARNING)
+        logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[told, warned])
+        code = _code_of(program, function)
     sys.exit(code)
 
 
+def _code_of(program: str, function: Callable[[], int | None]) -> int | str:
+    """How `function` ended, as an exit code, with a message where that is needed."""
+    try:
+        try:
+            code: int | str = function() or 0
+        except SystemExit as left:
+            code = left.code or 0
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return code
+    except InputError as error:
+        return _fail(program, str(error))
+    except (PermissionError, FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        return _fail(program, f"{error.filename}: {error.strerror}; check the path and its permissions")
+    except BrokenPipeError:
+        # The reader (head, less) has gone: nothing to say and nobody to say it to.
+        _discard(sys.stdout)
+        return 128 + signal.SIGPIPE
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        return _fail(program, f"{place}{error.strerror or error}; is the disk full or read-only?")
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
 def _fail(program: str, message: str) -> int:
-    print(f"{program}: {message}", file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is sys.stderr:
+                print(f"{program}: {message}".replace("\r", r"\r"), file=stream)
+            stream.flush()
+        except OSError:
+            _discard(stream)  # or the end of the program would complain once more, with an exit code of its own
     return 1
+
+
+def _discard(stream: TextIO) -> None:
+    """Send what is left in a stream that cannot be written nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -6,9 +6,7 @@ kept as long as their source does not change.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from math import gcd
 from pathlib import Path
@@ -18,6 +16,7 @@ import soundfile as sf
 from scipy.signal import resample_poly
 
 from vpeval.audio.io import RATE, probe, read_sound
+from vpeval.core import processes
 from vpeval.core.files import atomic_path
 from vpeval.corpora.utterances import Utterance
 
@@ -29,8 +28,8 @@ def bring_to_16khz(utterances: Iterable[Utterance], folder: Path) -> list[Uttera
     todo = [(utterance, folder) for utterance in utterances]
     if len(todo) <= _CHUNK:
         return [_bring(*item) for item in todo]
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(_bring_star, todo, chunksize=_CHUNK))
+    with processes.pool() as workers:
+        return list(workers.map(_bring_star, todo, chunksize=_CHUNK))
 
 
 def _bring_star(item: tuple[Utterance, Path]) -> Utterance:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
 
 from vpeval.audio.io import RATE, AudioInfo, is_pipe, probe, read_audio
+from vpeval.core import processes
 from vpeval.core.errors import InputError
 
 _CHUNK = 64
@@ -19,8 +19,8 @@ def inspect_audio(entries: Mapping[str, str]) -> dict[str, AudioInfo | InputErro
     if len(places) < 2 * _CHUNK or os.cpu_count() == 1:
         return dict(zip(entries, map(_inspect, places), strict=True))
     # Not threads: they would spend their time waiting for each other, as most of it is Python.
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        return dict(zip(entries, pool.map(_inspect, places, chunksize=_CHUNK), strict=True))
+    with processes.pool() as workers:
+        return dict(zip(entries, workers.map(_inspect, places, chunksize=_CHUNK), strict=True))
 
 
 def _inspect(entry: str) -> AudioInfo | InputError:

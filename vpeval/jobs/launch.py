@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from vpeval.core.processes import alive
 from vpeval.jobs.array import JobArray
 from vpeval.jobs.backends.base import Backend, Ended
-from vpeval.jobs.processes import alive
 from vpeval.jobs.progress import Meter, Progress
 
 _SLICE_SECONDS = 0.1

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.jobs.processes import alive
+from vpeval.core.processes import alive
 
 _BEAT_SECONDS = 10.0
 _SILENCE_SECONDS = 90.0  # beats and the longest that NFS keeps the time of change of a file

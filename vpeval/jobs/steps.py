@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vpeval.core.errors import InputError
+from vpeval.core.files import locked
 from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
 
 log = logging.getLogger(__name__)
@@ -54,6 +55,11 @@ class Step:
         if reason := why(self.out / self.stamp, self.fingerprint, self.outputs):
             raise InputError(f"belongs to another run ({reason}); run stage {self.stage} again", self.out)
 
+    @property
+    def lock(self) -> Path:
+        """Where one process at a time says that it makes it: results of original speech are of several runs."""
+        return self.out.with_name(f".{self.out.name}{self.stamp}.lock")
+
     @contextmanager
     def making(self) -> Iterator[Path]:
         """Make it: the directory is there inside, and stamped when all went well."""
@@ -71,8 +77,12 @@ def bring_up_to_date(steps: Iterable[tuple[Step, Callable[[Path], str]]], what: 
         if step.is_current():
             skipped += 1
             continue
-        with step.making() as out:
-            said = make(out)
+        with locked(step.lock, str(step.out)):
+            if step.is_current():  # made by another run in the meantime
+                skipped += 1
+                continue
+            with step.making() as out:
+                said = make(out)
         log.info("%s: %s", out, said)
     if skipped:
         log.info("%d %s up to date, skipped", skipped, what)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import subprocess
 from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.corpora.protocol import protocol_file
 from vpeval.data.layout import name_some
+from vpeval.jobs import guarded
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.plan.absent import absent_sets
 from vpeval.plan.plan import DATA, Plan
@@ -37,6 +37,11 @@ class DataStep(Step):
         absent = absent_sets(recipe, self.out)
         note = [file] if (file := protocol_file(self.out, recipe)).is_file() else []
         return [*(self.out / name for name in self.files if name not in absent), *note]
+
+    @property
+    def lock(self) -> Path:
+        """In the directory that holds all sets, not beside it."""
+        return self.out / f"{self.stamp}.lock"
 
 
 def step(plan: Plan) -> DataStep:
@@ -73,7 +78,7 @@ def _prepare(plan: Plan) -> str:
     command: list[str | Path] = [script] if script.is_file() else [_SHARED, script.with_name("recipe.conf")]
     options = ["--full", str(settings.full).lower(), "--seed", str(settings.seed)]
     options += ["--lists", settings.lists] if settings.lists else []
-    if subprocess.run([command[0], *options, *command[1:], plan.corpus, DATA], check=False).returncode:
+    if guarded.run([command[0], *options, *command[1:], plan.corpus, DATA]):
         raise InputError("failed (see above)", command[0])
     utts = 0
     absent = absent_sets(recipe.recipe, DATA)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-import subprocess
 
 from vpeval.anon import hooks
 from vpeval.core.errors import InputError
+from vpeval.core.files import locked
+from vpeval.jobs import guarded
 from vpeval.plan.plan import Plan
 from vpeval.stages.piece import need
 
@@ -29,6 +30,7 @@ def run(plan: Plan) -> None:
         *("--nj", str(settings.nj), "--seed", str(settings.seed)),
         *(",".join(map(str, side)) for side in sides),
     ]
-    code = subprocess.run(command, check=False, env=hooks.environment(prepared)).returncode
+    with locked(prepared.with_name(f".{prepared.name}.lock"), str(prepared)):
+        code = guarded.run(command, hooks.environment(prepared))
     if code:
         raise InputError(f"ended with exit code {code} (see above)", program)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import shutil
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -28,14 +27,13 @@ from vpeval.anon.xvector.features import (
 from vpeval.asv import plda
 from vpeval.asv.encoders import Encoder, load_encoder
 from vpeval.audio.io import read_audio
-from vpeval.core import compute
+from vpeval.core import compute, processes
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 from vpeval.core.publish import claim
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import name_some, read_places
-from vpeval.jobs.processes import die_with_parent
 from vpeval.jobs.stamps import STAMP, fingerprint, is_current, write_stamp
 
 AffinityName = Literal["cosine", "plda"]
@@ -101,7 +99,6 @@ class _Extractor:
 
 
 def _extract_part(profile_path: Path, jobs: Sequence[tuple[str, Path]]) -> None:
-    die_with_parent()
     extractor = _Extractor(read_profile(profile_path))
     for wav, out in jobs:
         extractor(wav, out)
@@ -141,7 +138,7 @@ def prepare(profile: Profile, train: Sequence[Path], pools: Sequence[Path], out:
 
 def _extract_all(profile: Profile, jobs: list[tuple[str, Path]], nj: int) -> None:
     # Spawned, not forked: threads of torch and CTranslate2 do not survive a fork.
-    with ProcessPoolExecutor(nj, multiprocessing.get_context("spawn")) as workers:
+    with processes.pool(nj, "spawn") as workers:
         parts = [workers.submit(_extract_part, profile.path, jobs[start::nj]) for start in range(min(nj, len(jobs)))]
         while wait(parts, _REPORT_SECONDS, FIRST_EXCEPTION).not_done and not any(_failed(part) for part in parts):
             log.info("  features: %d of %d utterances", sum(out.exists() for _, out in jobs), len(jobs))

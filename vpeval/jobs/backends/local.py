@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from vpeval.core.errors import InputError
+from vpeval.core.processes import dying_with_me
 from vpeval.jobs import guard
 from vpeval.jobs.array import JobArray
 from vpeval.jobs.backends.base import Backend, Ended, Snapshot
-from vpeval.jobs.processes import die_with_parent
+from vpeval.jobs.guarded import Guard
 from vpeval.jobs.resources import parse_memory, parse_time
 
 
@@ -31,11 +31,11 @@ class Local(Backend):
         self._seconds = parse_time(array.time) if array.time else 0
         self._waiting: list[int] = []
         self._running: dict[int, _Running] = {}
-        self._watch: _Guard | None = None
+        self._watch: Guard | None = None
 
     def begin(self, jobs: Sequence[int]) -> list[int]:
         """Start the guard."""
-        self._watch = _Guard()
+        self._watch = Guard()
         return list(jobs)
 
     def submit(self, jobs: Sequence[int]) -> None:
@@ -96,40 +96,6 @@ class _Running:
     since: float
 
 
-class _Guard:
-    """The other end of `vpeval.jobs.guard`."""
-
-    def __init__(self) -> None:
-        # A session of its own, so that what ends this process does not end the guard as well.
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", guard.__file__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-    def add(self, child: subprocess.Popen[bytes]) -> None:
-        self._tell(f"+{child.pid}\n")
-
-    def remove(self, child: subprocess.Popen[bytes]) -> None:
-        self._tell(f"-{child.pid}\n")
-
-    def end(self, children: Iterable[subprocess.Popen[bytes]]) -> None:
-        """End all that is still watched; `children` are reaped, as a group lasts until its leader is."""
-        assert self._process.stdin
-        self._process.stdin.close()
-        while self._process.poll() is None:
-            for child in children:
-                child.poll()
-            time.sleep(0.01)
-
-    def _tell(self, line: str) -> None:
-        assert self._process.stdin
-        self._process.stdin.write(line.encode())
-        self._process.stdin.flush()
-
-
 def _start(array: JobArray, job: int, slot: int) -> subprocess.Popen[bytes]:
     log = array.log_of(job)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -151,7 +117,7 @@ def _start(array: JobArray, job: int, slot: int) -> subprocess.Popen[bytes]:
             stderr=subprocess.STDOUT,
             env=environment,
             start_new_session=True,
-            preexec_fn=die_with_parent,
+            preexec_fn=dying_with_me(),
         )
 
 

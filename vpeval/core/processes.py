@@ -6,15 +6,37 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 
-def die_with_parent() -> None:
-    """For ``preexec_fn``: have the kernel end this child when its parent dies, even by kill -9 (Linux only)."""
+def dying_with_me() -> Callable[[], None]:
+    """For ``preexec_fn`` and the like: a function with which a child of this process dies when this process does."""
+    return partial(die_with_parent, os.getpid())
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the kernel end this process when process `parent`, which started it, dies, even by kill -9 (Linux only)."""
     if sys.platform == "linux":
         set_parent_death_signal = 1
         ctypes.CDLL(None, use_errno=True).prctl(set_parent_death_signal, signal.SIGTERM)
+        if os.getppid() != parent:  # it died before it was asked about
+            os._exit(128 + signal.SIGTERM)
+
+
+def pool(workers: int | None = None, method: str = "fork") -> ProcessPoolExecutor:
+    """Processes that share work and do not outlive this one; `method` is how they are started."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    context = multiprocessing.get_context(method)
+    return ProcessPoolExecutor(workers, context, initializer=die_with_parent, initargs=(os.getpid(),))
 
 
 def alive(pid: int) -> bool:

@@ -60,7 +60,6 @@ What is up to date is skipped.
   --seed N                      seed of everything random ($seed)
   --verify true|false           look at every audio file again before a large set counts as up to date ($verify)"
 
-command_line="./run.sh $*"
 cd "$(dirname "${BASH_SOURCE[0]}")"
 . utils/parse_options.sh
 [ $# = 0 ] || { echo "$0: unexpected argument '$1'; see --help" >&2; exit 1; }
@@ -83,4 +82,4 @@ stage 11 results "results: table, files of the challenge, LaTeX, figures, report
 stage 12 submission "submission package"
 
 run_stages recipe corpus lists full anonymizer anonymized allow_missing anon_options anon_level train_level system attackers allow_scratch calibrate asr \
-  train_asr quality srd_sets edition nj seed cmd command_line
+  train_asr quality srd_sets edition nj seed cmd

@@ -176,6 +176,16 @@ def test_local_linkability_is_what_dsys_integrates():
     assert inside.sum() - (inside[0] + inside[-1]) / 2 == pytest.approx(dsys(pooled))
 
 
+def test_scores_of_an_attacker_share_an_axis_that_is_not_stretched_by_those_of_another(results):
+    entries = [
+        replace(e, record=replace(e.record, attacker="other")) if e.record.condition == "aa" else e
+        for e in results.entries
+    ]
+    original, ignorant, other = find("dsys").draw(Results(entries, results.tables, results.data), "2020").axes[:3]
+    assert original.get_shared_x_axes().joined(original, ignorant)
+    assert not original.get_shared_x_axes().joined(original, other)
+
+
 def test_files_are_the_same_on_every_run(results, tmp_path):
     for place in ("one", "two"):
         style.save(find("jaccard_mean").draw(results, "2020"), tmp_path / place, "jaccard_mean")

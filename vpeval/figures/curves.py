@@ -60,7 +60,8 @@ def dsys_distributions(results: Results) -> Figure | None:
     if not scored:
         return None
     entries = [entry for entry, _ in scored.values()]
-    figure, cells = _panels(results, entries, height=1.75, sharex=True, sharey=True)
+    figure, cells = _panels(results, entries, height=1.75, sharey=True)
+    _share_scores(cells)
     for key, axis in cells.items():
         if key not in scored:
             axis.set_axis_off()
@@ -75,7 +76,7 @@ def dsys_distributions(results: Results) -> Figure | None:
         axis.set_yticks([0, 0.5, 1])
         axis.grid(False)
         axis.text(0.03, 0.98, f"D_sys {entry.record.value:.2f}", transform=axis.transAxes, va="top", fontsize=7.5)
-    figure.supxlabel("score", fontsize=8.5)
+    figure.supxlabel("score, on an axis of its own for every attacker", fontsize=8.5)
     figure.supylabel("distributions (peak at 1) and D(s)", fontsize=8.5)
     patches = [
         Patch(color=PALE, alpha=0.65, lw=0, label="different speakers"),
@@ -130,6 +131,17 @@ def local_linkability(pooled: PooledScores) -> tuple[Floats, Floats]:
     )
     with np.errstate(invalid="ignore"):
         return np.where(same > other, (same - other) / (same + other), 0), edges
+
+
+def _share_scores(cells: dict[tuple[str, Series], Axes]) -> None:
+    """One axis of scores per attacker: cosines are between -1 and 1, log-likelihood ratios of another size."""
+    first: dict[str, Axes] = {}
+    lowest = list(cells)[-1][0]
+    for (name, (_, _, attacker)), axis in cells.items():
+        if attacker in first:
+            axis.sharex(first[attacker])
+        first.setdefault(attacker, axis)
+        axis.tick_params(labelbottom=name == lowest)
 
 
 def _panels(

@@ -7,7 +7,8 @@ audit and report read it. Making one reads small files and computes nothing.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+import shlex
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -49,7 +50,21 @@ class Settings:
     nj: int = 1
     seed: int = 0
     cmd: str = "utils/run.py"
-    command_line: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command that makes the whole run, ready for a shell; how many jobs run where does not change it.
+
+        >>> Settings(anonymizer="my hook.py", anon_options="--alpha 0.7", full=True, nj=8).command
+        "./run.sh --full true --anonymizer 'my hook.py' --anon-options '--alpha 0.7'"
+        """
+        words = ["./run.sh"]
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value != field.default and field.name not in ("nj", "cmd"):
+                text = str(value).lower() if isinstance(value, bool) else str(value)
+                words += [f"--{field.name.replace('_', '-')}", text]
+        return shlex.join(words)
 
 
 @dataclass(frozen=True)

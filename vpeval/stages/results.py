@@ -194,7 +194,7 @@ def _report_step(plan: Plan) -> Step:
             LIMITS,
             Path("conf/published.yaml"),
         ),
-        options={"edition": plan.edition, "command": plan.settings.command_line, "note": plan.recipe.report_note},
+        options={"edition": plan.edition, "command": plan.settings.command, "note": plan.recipe.report_note},
         code=("vpeval.report.page",),
         stamp=".report.stamp.json",
     )
@@ -216,7 +216,7 @@ def _report(plan: Plan) -> str:
     from vpeval.report.page import Context, build
 
     results = load_results([plan.run / TABLE])
-    context = Context(plan.run / "figures", plan.settings.command_line, plan.recipe.report_note, plan.edition)
+    context = Context(plan.run / "figures", plan.settings.command, plan.recipe.report_note, plan.edition)
     page = build(results, context)
     write_text(plan.run / "report.html", page)
     return f"report of {len(results.entries)} numbers, {len(page.encode()) / 1e6:.1f} MB"

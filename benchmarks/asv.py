@@ -19,7 +19,8 @@ import numpy as np
 import torch
 import yaml
 
-from vpeval.asv.encoders import has_weights, load_encoder, make_encoder
+from vpeval.asv.encoders import has_weights, load_encoder
+from vpeval.asv.neural import trainable_encoder
 from vpeval.asv.plda import Prior, fit, gather
 from vpeval.audio.io import RATE, read_audio
 from vpeval.core.errors import InputError
@@ -81,7 +82,7 @@ def list_encoders(waves: list[np.ndarray], work: Path) -> None:
         if "encoder" not in yaml.safe_load(path.read_text()):
             continue  # a training, not an encoder
         try:
-            encoder = load_encoder(path) if has_weights(path) else make_encoder(path)
+            encoder = load_encoder(path) if has_weights(path) else trainable_encoder(path)
         except InputError as error:
             print(f"  {name:22} not there: {error}")
             continue

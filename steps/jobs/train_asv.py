@@ -53,7 +53,8 @@ def train_encoder(args: argparse.Namespace, work: Path, made_from: str) -> None:
     import torch
 
     from vpeval.asv import epochs, training
-    from vpeval.asv.encoders import has_weights, make_encoder
+    from vpeval.asv.encoders import has_weights
+    from vpeval.asv.neural import trainable_encoder
     from vpeval.core import compute
     from vpeval.figures.training import save_training
 
@@ -66,7 +67,7 @@ def train_encoder(args: argparse.Namespace, work: Path, made_from: str) -> None:
         write_text(work / "fingerprint", made_from)
     training.wait_for_all()
     torch.manual_seed(args.seed)
-    encoder = make_encoder(args.conf)
+    encoder = trainable_encoder(args.conf)
     corpus, profile = training.read_corpus(args.data), training.Profile.read(args.profile)
     training.train(encoder, profile, corpus, args.seed, work, warm=args.mode == "finetune")
     if is_first_process():

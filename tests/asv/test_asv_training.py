@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from vpeval.asv import speechbrain, training
-from vpeval.asv.encoders import make_encoder
 from vpeval.asv.epochs import read_epochs
+from vpeval.asv.neural import trainable_encoder
 from vpeval.asv.training import Profile, crop, hold_out, read_corpus, train
 from vpeval.core.errors import InputError
 
@@ -22,7 +22,7 @@ class Stopped(Exception):
 
 def run(config, data, work, profile=QUICK, warm=False):
     torch.manual_seed(0)
-    encoder = make_encoder(config)
+    encoder = trainable_encoder(config)
     train(encoder, profile, read_corpus([data]), 0, work, warm)
     return encoder.network.state_dict()
 
@@ -90,7 +90,7 @@ def test_a_checkpoint_that_was_being_written_when_the_training_was_killed_does_n
 
 def test_frozen_parts_keep_weights_and_statistics(small, buzzers, tmp_path):
     torch.manual_seed(0)
-    before = {name: tensor.clone() for name, tensor in make_encoder(small).network.state_dict().items()}
+    before = {name: tensor.clone() for name, tensor in trainable_encoder(small).network.state_dict().items()}
     after = run(small, buzzers, tmp_path / "work", replace(QUICK, epochs=1, freeze=("blocks", "mfa")), warm=True)
     changed = {name.split(".")[0] for name in before if not torch.equal(before[name], after[name])}
     assert changed == {"asp", "asp_bn", "fc"}

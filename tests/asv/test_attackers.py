@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from vpeval.asv.attackers import FUSION, Attacker, encoder_files, read_attacker
+from vpeval.asv.attackers import FUSION, Attacker, read_attacker
+from vpeval.asv.kinds import encoder_files
 from vpeval.core.errors import InputError
 
 CONF = Path(__file__).parents[2] / "conf/asv"

@@ -3,7 +3,8 @@ import pytest
 import torch
 from conftest import SMALL
 
-from vpeval.asv.encoders import load_encoder, make_encoder
+from vpeval.asv.encoders import load_encoder
+from vpeval.asv.neural import trainable_encoder
 from vpeval.asv.weights import load_weights, save_weights
 from vpeval.audio.f0_histogram import LAGS
 from vpeval.core.errors import InputError
@@ -42,7 +43,7 @@ WAVE = np.random.default_rng(0).standard_normal(9000).astype(np.float32) * 0.1
 @pytest.fixture
 def directory(tmp_path, small):
     """A SpeechBrain directory, its configuration, and the encoder with the same weights."""
-    encoder = make_encoder(small)
+    encoder = trainable_encoder(small)
     folder = tmp_path / "model"
     save_weights(encoder.network, folder / "embedding_model.ckpt")
     (folder / "hyperparams.yaml").write_text(HYPERPARAMS)
@@ -51,7 +52,7 @@ def directory(tmp_path, small):
 
 
 def test_a_wave_becomes_a_vector_of_the_configured_dimension(small):
-    vector = make_encoder(small).embed(WAVE)
+    vector = trainable_encoder(small).embed(WAVE)
     assert vector.shape == (8,)
     assert vector.dtype == np.float32
     assert np.isfinite(vector).all()
@@ -60,15 +61,15 @@ def test_a_wave_becomes_a_vector_of_the_configured_dimension(small):
 def test_an_x_vector_network_is_an_encoder_like_any_other(tmp_path):
     config = tmp_path / "x.yaml"
     config.write_text(SMALL.format(model="none").replace("ecapa", "xvector"))
-    assert make_encoder(config).embed(WAVE).shape == (8,)
+    assert trainable_encoder(config).embed(WAVE).shape == (8,)
 
 
 def test_a_very_short_wave_is_repeated_and_not_refused(small):
-    assert np.isfinite(make_encoder(small).embed(WAVE[:700])).all()
+    assert np.isfinite(trainable_encoder(small).embed(WAVE[:700])).all()
 
 
 def test_a_saved_encoder_is_loaded_from_its_own_directory(small, tmp_path):
-    encoder = make_encoder(small)
+    encoder = trainable_encoder(small)
     encoder.save(small, tmp_path / "out")
     again = load_encoder(tmp_path / "out/encoder.yaml")
     assert (again.embed(WAVE) == encoder.embed(WAVE)).all()
@@ -86,7 +87,7 @@ def test_a_speechbrain_directory_gives_the_vectors_of_its_network(directory):
 
 def test_a_trained_speechbrain_directory_is_again_one(directory, tmp_path):
     _, config, encoder = directory
-    make_encoder(config).save(config, tmp_path / "out")
+    trainable_encoder(config).save(config, tmp_path / "out")
     assert (load_encoder(tmp_path / "out/encoder.yaml").embed(WAVE) == encoder.embed(WAVE)).all()
 
 
@@ -130,7 +131,7 @@ def test_a_directory_without_a_speaker_network_is_refused(directory):
 
 
 def test_weights_of_another_network_or_none_are_refused(small, tmp_path):
-    network = make_encoder(small).network
+    network = trainable_encoder(small).network
     torch.save({"conv.weight": torch.zeros(3)}, tmp_path / "other.ckpt")
     with pytest.raises(InputError, match="does not fit the network"):
         load_weights(network, tmp_path / "other.ckpt")
@@ -141,7 +142,7 @@ def test_weights_of_another_network_or_none_are_refused(small, tmp_path):
 def test_a_pickle_with_code_is_not_loaded(small, tmp_path):
     torch.save({"weights": print}, tmp_path / "evil.ckpt")
     with pytest.raises(InputError, match="holds more than weights and was not loaded"):
-        load_weights(make_encoder(small).network, tmp_path / "evil.ckpt")
+        load_weights(trainable_encoder(small).network, tmp_path / "evil.ckpt")
 
 
 def test_a_file_of_the_store_with_a_wrong_hash_is_refused(tmp_path, monkeypatch):
@@ -163,4 +164,4 @@ def test_f0_is_an_encoder_too_and_cannot_be_trained(tmp_path):
     assert LAGS[encoder.embed(0.1 * tone).argmax()] == 64  # 8000 / 125
     assert encoder.embed(np.zeros(16000, np.float32)).tolist() == pytest.approx([1 / 107] * 107)
     with pytest.raises(InputError, match="nothing to train"):
-        make_encoder(config)
+        trainable_encoder(config)

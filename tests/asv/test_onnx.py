@@ -4,7 +4,8 @@ import torch
 from onnx_graphs import channel_means, field, model, wave_mean
 
 from vpeval.asv import speechbrain  # noqa: F401  # makes torchaudio importable
-from vpeval.asv.encoders import load_encoder, make_encoder
+from vpeval.asv.encoders import load_encoder
+from vpeval.asv.neural import trainable_encoder
 from vpeval.core import models
 from vpeval.core.errors import InputError
 
@@ -53,7 +54,7 @@ def test_vectors_are_the_same_every_time(tmp_path):
 
 def test_there_is_nothing_to_train(tmp_path):
     with pytest.raises(InputError, match="nothing to train"):
-        make_encoder(write(tmp_path, channel_means()))
+        trainable_encoder(write(tmp_path, channel_means()))
 
 
 @pytest.mark.parametrize("content", [b"", b"RIFFxxxx", b"\x08\x07", channel_means()[:40]])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vpeval.asr.nbest import Hypothesis, read_hypothesis, write_nbest
 from vpeval.asr.recognizers import own_language_models
-from vpeval.asv.attackers import encoder_files
+from vpeval.asv.kinds import encoder_files
 from vpeval.core.tables import write_table
 from vpeval.jobs import batch
 from vpeval.jobs.pieces import Pieces

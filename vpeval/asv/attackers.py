@@ -1,7 +1,8 @@
 """Attackers as data: what a yaml of conf/asv/ says an attacker is, and what both vocabularies call its attacks.
 
-A yaml either describes an encoder (``encoder: …``), which attacks as it is, or a training (``mode: …``) that makes an
-attacker of one, or a fusion of other attackers (``mode: fusion``). The VoicePrivacy challenges and the legal paper
+A yaml either describes an encoder (``encoder: …``) or names vectors that were made elsewhere (``embeddings: …``), which
+attack as they are; or a training (``mode: …``) that makes an attacker of an encoder; or a fusion of other attackers
+(``mode: fusion``). The VoicePrivacy challenges and the legal paper
 (Vauquier et al., 2025) name attacks differently: the challenge's "semi-informed" is the paper's "Informed", whose
 "Semi-Informed" has no name in the challenge.
 """
@@ -14,6 +15,7 @@ from typing import Any, Literal
 
 import yaml
 
+from vpeval.asv.kinds import FOREIGN, SIMILARITY, class_of, foreign_of, program_of
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 
@@ -89,23 +91,9 @@ class Attacker:
         return SIMILAR_SYSTEM
 
 
-def model_of(config: Path) -> str:
-    """The model in conf/models.yaml that an encoder or a recogniser loads; empty where it loads none of there."""
-    settings = yaml.safe_load(config.read_text(encoding="utf-8")) if config.is_file() else None
-    model = str(settings.get("model") or "") if isinstance(settings, dict) else ""
-    return "" if model == _NONE or "." in model or "/" in model else model
-
-
-def encoder_files(config: Path) -> list[Path]:
-    """What an encoder's vectors depend on, but for code and the model store: its yaml and the weights beside it."""
-    settings = yaml.safe_load(config.read_text(encoding="utf-8")) if config.is_file() else None
-    names = [settings.get("model"), settings.get("directory")] if isinstance(settings, dict) else []
-    return [config, *(path for name in names if name and (path := config.parent / str(name)).exists())]
-
-
 def _own_backend(path: Path, config: dict[str, Any]) -> str:
     """The directory of a Kaldi model that has a PLDA back end in or below it."""
-    if config["encoder"] != "kaldi_xvector":
+    if config.get("encoder") != "kaldi_xvector":
         return ""
     directory = path.parent / str(config.get("directory"))
     found = [plda for pattern in ("plda", "*/plda", "*/*/plda") for plda in directory.glob(pattern)]
@@ -121,8 +109,9 @@ def read_attacker(path: Path) -> Attacker:
         config = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"is not yaml: {str(error).splitlines()[0]}", path) from None
-    if isinstance(config, dict) and "encoder" in config:
-        similarity = config.get("similarity", "cosine")
+    if isinstance(config, dict) and ("encoder" in config or FOREIGN in config):
+        _find_encoder(path)
+        similarity = config.get(SIMILARITY, "cosine")
         if similarity not in ("cosine", "euclidean"):
             raise InputError(f"'similarity' must be cosine or euclidean, not '{similarity}'", path)
         own = _own_backend(path, config)
@@ -133,6 +122,12 @@ def read_attacker(path: Path) -> Attacker:
     if settings["mode"] not in MODES:
         raise InputError(f"'mode' must be one of {', '.join((*MODES, FUSION))}, not '{settings['mode']}'", path)
     return Attacker(path.stem, settings["mode"], settings["start"], settings["profile"], settings["trained_on"])
+
+
+def _find_encoder(path: Path) -> None:
+    """Refuse an encoder of no known kind, or one whose program or vectors are nowhere, before any work."""
+    if not program_of(path) and not foreign_of(path):
+        class_of(path)
 
 
 def _fusion(path: Path) -> Attacker:

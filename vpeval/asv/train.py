@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vpeval.asv.attackers import MODES, encoder_files
+from vpeval.asv.attackers import MODES
+from vpeval.asv.kinds import encoder_files
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked, write_text

@@ -21,9 +21,9 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from vpeval.asv.checkpoints import Checkpointer
-from vpeval.asv.encoders import NeuralEncoder
 from vpeval.asv.epochs import FILE as EPOCHS
 from vpeval.asv.epochs import add_epoch
+from vpeval.asv.neural import NeuralEncoder
 from vpeval.asv.speechbrain import (
     AdditiveAngularMargin,
     Brain,

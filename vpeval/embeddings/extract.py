@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.asv.attackers import encoder_files
+from vpeval.asv.kinds import encoder_code, encoder_files, foreign_of, model_of
 from vpeval.core.errors import InputError
-from vpeval.core.tables import write_table
-from vpeval.embeddings.ark import write_rows, write_vectors
-from vpeval.embeddings.directory import group_rows
+from vpeval.core.models import find_model
+from vpeval.embeddings.collect import write_directory
+from vpeval.embeddings.foreign import take_embeddings
 from vpeval.jobs import batch
 from vpeval.jobs.pieces import Pieces
 
@@ -21,8 +21,12 @@ _WORKER = "steps/jobs/embed.py"
 
 def extract_embeddings(conf: Path, out: Path, data: Sequence[Path], cmd: str, nj: int) -> list[batch.Target]:
     """Bring ``<out>/<name of data directory>`` up to date for all directories; return those that had work to do."""
-    inputs = [*encoder_files(conf), _ROOT / "conf/models.yaml"]
-    targets = [batch.target(path, out / path.name, inputs, [_WORKER, __name__]) for path in data]
+    if folder := foreign_of(conf):
+        return take_embeddings(conf, folder, out, data)
+    files, code = encoder_files(conf), [_WORKER, __name__, *encoder_code(conf)]
+    model = model_of(conf)
+    hashes = dict(find_model(model).files) if model else {}
+    targets = [batch.target(path, out / path.name, files, code, model=hashes) for path in data]
     return batch.run(vector_task(str(_ROOT / _WORKER), str(conf)), targets, cmd, nj, out / "log")
 
 
@@ -54,11 +58,4 @@ def _stack(target: batch.Target, pieces: Pieces) -> np.ndarray:
 
 def _collect(target: batch.Target, pieces: Pieces) -> None:
     """Collect the vectors in one archive, and the means of speakers in another."""
-    utts, vectors = target.data.utts, _stack(target, pieces)
-    write_rows(target.new, utts, vectors, home=target.out)
-    write_table(target.new / "utt2spk", target.data.utt2spk)
-    grouped = group_rows(target.new, utts, list(target.data.utt2spk.values()), vectors)
-    means = grouped.means(np.arange(len(grouped.speakers)))
-    write_vectors(target.new, dict(zip(grouped.speakers, means, strict=True)), name="spk_mean", home=target.out)
-    counts = zip(grouped.speakers, grouped.counts, strict=True)
-    write_table(target.new / "num_utts", {spk: str(count) for spk, count in counts})
+    write_directory(target.new, target.out, target.data.utt2spk, _stack(target, pieces))

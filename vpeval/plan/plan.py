@@ -13,7 +13,8 @@ from functools import cached_property
 from pathlib import Path
 
 from vpeval.anon import hooks
-from vpeval.asv.attackers import FUSION, PRETRAINED, SEMI_INFORMED, SIMILAR_SYSTEM, Attacker, model_of, read_attacker
+from vpeval.asv.attackers import FUSION, PRETRAINED, SEMI_INFORMED, SIMILAR_SYSTEM, Attacker, read_attacker
+from vpeval.asv.kinds import model_of
 from vpeval.core.errors import InputError
 from vpeval.corpora.table import NAME as TABLE
 from vpeval.plan.absent import without_absent

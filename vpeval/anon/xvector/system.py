@@ -24,6 +24,7 @@ from vpeval.anon.xvector.features import (
     mean_log_f0,
     pitch,
 )
+from vpeval.asv import neural as neural  # of the encoders in the profiles: their code is code of this anonymiser
 from vpeval.asv import plda
 from vpeval.asv.encoders import Encoder, load_encoder
 from vpeval.audio.io import read_audio

@@ -1,0 +1,23 @@
+"""The melody as an encoder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from vpeval.audio.f0_histogram import LAGS, f0_histogram
+from vpeval.audio.pyin import track_pyin
+from vpeval.core.config import read_config
+
+
+class F0Histogram:
+    """The melody instead of the voice: how often which F0 occurs; the same for all where there is no voiced frame."""
+
+    def __init__(self, config: Path) -> None:
+        read_config(config, encoder=str, similarity=str)
+
+    def embed(self, wave: np.ndarray) -> np.ndarray:
+        """107 shares that sum to one."""
+        histogram = f0_histogram(track_pyin(wave))
+        return np.full(len(LAGS), 1 / len(LAGS), np.float32) if histogram is None else histogram

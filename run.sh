@@ -24,6 +24,7 @@ train_asr=false           # true: recognisers trained on original and on anonymi
 quality=false             # true: DNSMOS and STOI as well
 srd_sets=                 # of which partition similarity ranks are taken: dev, test or all; default: as the recipe says
 edition=                  # challenge whose result file and submission are made; default: that of the recipe
+description=              # file with the system description, for the submission; default: a form to fill in
 nj=$(getconf _NPROCESSORS_ONLN)
 seed=0
 verify=${VPEVAL_VERIFY:-false}  # true: every file is looked at again before anything counts as up to date
@@ -56,6 +57,7 @@ What is up to date is skipped.
   --quality true|false          DNSMOS and STOI as well ($quality)
   --srd-sets test|dev|all       whose speech similarity rank disclosure looks at (as the recipe says, else all)
   --edition YEAR                challenge formats: 2020, 2022, 2024 or 2026 (recipe, else 2020)
+  --description FILE            system description for the submission package (a form to fill in)
   --nj N                        jobs at a time ($nj)
   --seed N                      seed of everything random ($seed)
   --verify true|false           look at every audio file again before a large set counts as up to date ($verify)"
@@ -82,4 +84,4 @@ stage 11 results "results: table, files of the challenge, LaTeX, figures, report
 stage 12 submission "submission package"
 
 run_stages recipe corpus lists full anonymizer anonymized allow_missing anon_options anon_level train_level system attackers allow_scratch calibrate asr \
-  train_asr quality srd_sets edition nj seed cmd
+  train_asr quality srd_sets edition description nj seed cmd

@@ -14,7 +14,7 @@ from vpeval.core import script
 from vpeval.core.errors import InputError
 from vpeval.results.editions import EDITIONS, of_system, render
 from vpeval.results.load import load
-from vpeval.submission.pack import Contents, pack
+from vpeval.submission.pack import Contents, pack, read_description
 
 
 def main() -> None:
@@ -40,8 +40,11 @@ def main() -> None:
     notes = dict(note.partition("=")[::2] for note in args.note)
     if "" in notes or not all("=" in note for note in args.note):
         raise InputError("--note: expected NAME=VALUE")
-    description = args.description.read_text() if args.description else None
-    contents = Contents(args.edition, system, args.run, args.data, results, records, args.seed, description, notes)
+    description = read_description(args.description) if args.description else None
+    shown = {"attacker": args.attacker, "asv_eval": args.asv_eval}
+    contents = Contents(
+        args.edition, system, args.run, args.data, results, records, args.seed, description, notes, shown
+    )
     manifest = pack(contents, args.out)
     size = args.out.stat().st_size / 1e6
     print(f"{args.out}: {len(manifest['files'])} files, {size:.1f} MB, edition {args.edition}")

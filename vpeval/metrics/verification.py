@@ -117,6 +117,10 @@ _METRICS = (
     _Metric("min_dcf", lambda pooled: min_dcf(pooled, 0.01), {"estimator": "normalised", "p": 0.01}, 1.0, 4),
     _Metric("min_dcf", lambda pooled: min_dcf(pooled, 0.001), {"estimator": "normalised", "p": 0.001}, 1.0, 4),
 )
+POINT_ESTIMATES: Mapping[str, Callable[[PooledScores], float]] = {
+    metric.name: metric.function for metric in _METRICS if "p" not in metric.params
+}
+"""The metrics that need nothing but scores, by name."""
 
 
 def verification(trials: ScoredTrials, resamples: int = 1000, seed: int = 0) -> list[Record]:

@@ -47,6 +47,7 @@ class Settings:
     train_asr: bool = False
     quality: bool = False
     edition: str = ""
+    description: str = ""
     srd_sets: str = ""
     nj: int = 1
     seed: int = 0

@@ -13,6 +13,7 @@ from vpeval.results.names import ORIGINAL
 from vpeval.stages.piece import RECORDS, RESAMPLES
 
 log = logging.getLogger(__name__)
+PREDICTIONS = "predictions"
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Emotion:
     def predicted(self) -> list[Path]:
         """Where the predictions are."""
         place = emotions_dir(self.plan)
-        return [place / version(name, self.plan.system, self.side) / "predictions" for name in self.joined.sets]
+        return [place / version(name, self.plan.system, self.side) / PREDICTIONS for name in self.joined.sets]
 
     @property
     def data(self) -> list[Path]:
@@ -53,7 +54,7 @@ class Emotion:
             stage=10,
             out=self.plan.run_of(self.tags["system"])
             / f"UAR_{self.tags['attacker']}-{version(self.joined.name, self.plan.system, self.side)}",
-            files=(RECORDS,),
+            files=(RECORDS, PREDICTIONS),
             inputs=(*self.predicted, *(path for path in tables if path.is_file())),
             options={"seed": self.plan.settings.seed, "resamples": RESAMPLES, **self.tags},
             code=("vpeval.protocols.emotion",),
@@ -61,11 +62,15 @@ class Emotion:
 
     def make(self, out: Path) -> str:
         """Compare predictions with labels."""
+        from vpeval.core.tables import read_table, write_table
         from vpeval.protocols.emotion import score_predictions
         from vpeval.results.records import write_records
 
         records = score_predictions(self.data, self.predicted, RESAMPLES, self.plan.settings.seed)
-        write_records(out / RECORDS, [record.tagged(self.tags) for record in records])
+        found = (read_table(path, "emotion").items() for path in self.predicted)
+        write_table(out / PREDICTIONS, [row for rows in found for row in rows])
+        told = [record.with_files({PREDICTIONS: PREDICTIONS}).tagged(self.tags) for record in records]
+        write_records(out / RECORDS, told)
         return f"UAR {records[0].value:.2f} %, chance {records[0].notes['chance']:.2f} %"
 
 

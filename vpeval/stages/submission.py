@@ -26,11 +26,12 @@ def run(plan: Plan) -> None:
     if partial := [name for name in plan.recipe.voice_sets if read_missing(plan.anonymised(name)).utts]:
         logging.warning(f"no submission package: files of {name_some(partial)} are missing")
         return
+    described = [Path(plan.settings.description)] if plan.settings.description else []
     step = Step(
         stage=12,
         out=plan.run,
         files=(ARCHIVE,),
-        inputs=(plan.run / TABLE, *originals, *anonymised),
+        inputs=(plan.run / TABLE, *originals, *anonymised, *described),
         options={"edition": plan.edition, **_notes(plan), **plan.ranked, "seed": plan.settings.seed},
         code=("vpeval.submission.pack", "vpeval.submission.check", "vpeval.results.editions"),
         stamp=".submission.stamp.json",
@@ -39,25 +40,42 @@ def run(plan: Plan) -> None:
 
 
 def _notes(plan: Plan) -> dict[str, str]:
-    return {"anon_level": plan.anon_level, "train_level": plan.train_level}
+    calibrate = "true" if plan.settings.calibrate else "false"
+    return {"anon_level": plan.anon_level, "train_level": plan.train_level, "calibrate": calibrate}
 
 
 def _pack(plan: Plan, originals: list[Path]) -> str:
     from vpeval.results.editions import EDITIONS, of_system, render
     from vpeval.results.load import load
     from vpeval.submission.check import check
-    from vpeval.submission.pack import Contents, pack
+    from vpeval.submission.pack import Contents, pack, read_description
+    from vpeval.submission.requirements import KIND
 
     records = of_system(load([plan.run / TABLE]), plan.system)
     results = {name: render(records, plan.edition, name, **plan.ranked) for name in EDITIONS[plan.edition]}
     contents = Contents(
-        plan.edition, plan.system, plan.run, originals, results, records, plan.settings.seed, None, _notes(plan)
+        edition=plan.edition,
+        system=plan.system,
+        run=plan.run,
+        data=originals,
+        results=results,
+        records=records,
+        seed=plan.settings.seed,
+        description=read_description(Path(plan.settings.description)) if plan.settings.description else None,
+        more=_notes(plan),
+        shown=plan.ranked,
     )
     archive = plan.run / ARCHIVE
     manifest = pack(contents, archive)
-    if problems := check(archive, originals):
-        for problem in problems[:_SHOWN]:
+    verdict = check(archive, originals)
+    lacking = [problem for problem in verdict.problems if problem.kind == KIND]
+    wrong = [problem for problem in verdict.problems if problem.kind != KIND]
+    if wrong:
+        for problem in wrong[:_SHOWN]:
             logging.error(str(problem))
-        raise InputError(f"breaks {len(problems)} rules of the submission", archive)
+        raise InputError(f"breaks {len(wrong)} rules of the submission", archive)
+    for problem in lacking[:_SHOWN]:
+        logging.warning(f"not ready to be submitted: {problem}")
     size = archive.stat().st_size / 1e6
-    return f"{ARCHIVE}: {len(manifest['files'])} files, {size:.1f} MB, edition {plan.edition}, no violations"
+    found = f"{len(verdict.recomputed)} numbers recomputed, {len(lacking)} requirements missing"
+    return f"{ARCHIVE}: {len(manifest['files'])} files, {size:.1f} MB, edition {plan.edition}, {found}"

@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import platform
 import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,28 +27,16 @@ from vpeval.audio.io import RATE, is_pipe, probe, read_audio
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 from vpeval.core.publish import refuse_overlap
-from vpeval.core.tables import read_rows
+from vpeval.core.tables import read_lines, read_rows
 from vpeval.data import layout as data_layout
 from vpeval.data.directory import DataDir
+from vpeval.results.names import CONDITIONS
 from vpeval.results.records import Record
 from vpeval.submission.layout import DESCRIPTION, FORMAT, MANIFEST, is_safe
+from vpeval.submission.requirements import form
 
 _PACKAGES = ("numpy", "scipy", "soundfile", "torch", "speechbrain", "faster-whisper")
-_STUB = """\
-# System description: {system}
-
-To be filled in by the participants. What the challenges ask for:
-
-- Team, members, affiliation, contact:
-- Anonymisation method, step by step:
-- Training data and pretrained models, with their sources:
-- Level of anonymisation (speaker or utterance) and how pseudo-speakers are chosen:
-- Anything that differs between enrolment, trial and training data:
-- Computing time and hardware:
-- What was tuned on the development data:
-
-Results: see `results/`. Recipe `{recipe}`, edition {edition}, base seed {seed}.
-"""
+_RECOGNISED = ("wer", "cer", "uar", "emotion_accuracy")
 
 
 @dataclass(frozen=True)
@@ -55,7 +44,8 @@ class Contents:
     """What goes into a submission.
 
     `run` is a run directory with its scores, `data` are the original data directories: the anonymised one of
-    ``data/x`` is ``data/x_<system>``. `results` are texts of results files by name, `records` what they were made from.
+    ``data/x`` is ``data/x_<system>``. `results` are texts of results files by name, `records` what they were made from,
+    and `shown` says whose numbers they show, as `vpeval.results.editions.render` takes it.
     """
 
     edition: str
@@ -67,6 +57,7 @@ class Contents:
     seed: int = 0
     description: str | None = None
     more: Mapping[str, str] = field(default_factory=dict)
+    shown: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def pack(contents: Contents, out: str | PathLike[str]) -> dict[str, Any]:
@@ -91,6 +82,14 @@ def pack(contents: Contents, out: str | PathLike[str]) -> dict[str, Any]:
     return manifest
 
 
+def read_description(path: Path) -> str:
+    """A system description that somebody wrote."""
+    text = "\n".join(line for _, line in read_lines(path, blanks=True))
+    if not text.strip():
+        raise InputError("is empty; describe the system, or leave it out for a form to fill in", path)
+    return path.read_text(encoding="utf-8")
+
+
 def _refuse_loss(out: Path, contents: Contents) -> None:
     """Refuse to put an archive into a data directory, or in the place of anything but a submission."""
     anonymised = [path.with_name(f"{path.name}_{contents.system}") for path in contents.data]
@@ -112,24 +111,27 @@ def _is_submission(file: Path) -> bool:
 
 def _sources(contents: Contents) -> dict[str, Callable[[], bytes]]:
     """How to get the content of every file; nothing large is read yet, but everything is there."""
-    recipes = sorted({record.recipe for record in contents.records if record.recipe})
-    text = contents.description or _STUB.format(
-        system=contents.system, recipe=", ".join(recipes), edition=contents.edition, seed=contents.seed
-    )
+    recipes = ", ".join(sorted({record.recipe for record in contents.records if record.recipe}))
+    text = contents.description
+    if text is None:
+        text = form(contents.system, recipes, contents.edition, contents.seed)
     sources = {DESCRIPTION: _text(text)}
     for name, result in contents.results.items():
         sources[f"results/{name}"] = _text(result)
-    own = [record for record in contents.records if record.system == contents.system]
-    scores = sorted({contents.run / record.files["scores"] for record in own if "scores" in record.files})
-    if not scores:
+    scores = sorted(
+        {Path(os.path.normpath(contents.run / r.files["scores"])) for r in contents.records if "scores" in r.files}
+    )
+    if not any(record.system == contents.system and "scores" in record.files for record in contents.records):
         raise InputError("its results name no scores; run stages 6 and 11 first", contents.run)
     for path in scores:
         if not path.is_file():
             raise InputError("no such scores; run stage 6 again", path)
         sources[f"scores/{path.parent.name}/scores"] = _scores(path)
-    for name in sorted({record.files["hyp"] for record in own if "hyp" in record.files}):
-        place = Path(name).parent.as_posix().replace("/", ".")
-        sources[f"text/{place}/text"] = (contents.run / name).read_bytes
+    for what, place in (("hyp", "text/{}/text"), ("predictions", "emotions/{}/predictions")):
+        for name in sorted({record.files[what] for record in contents.records if what in record.files}):
+            path = Path(os.path.normpath(contents.run / name))
+            folder = path.parent.relative_to(os.path.normpath(contents.run.parent)).parts[1:]
+            sources[place.format(".".join(folder))] = path.read_bytes
     for original in contents.data:
         sources |= dict(_data(original, contents.system))
     for name in sources:
@@ -202,12 +204,21 @@ def _manifest(contents: Contents, files: Mapping[str, dict[str, Any]]) -> dict[s
         "edition": contents.edition,
         "system": contents.system,
         "recipes": sorted({record.recipe for record in contents.records if record.recipe}),
-        "attackers": sorted({r.attacker for r in contents.records if r.attacker}),
+        "attackers": sorted({r.attacker for r in contents.records if r.attacker and r.condition in CONDITIONS}),
+        "recognisers": sorted({r.attacker for r in contents.records if r.attacker and r.metric in _RECOGNISED}),
+        "shown": _shown(contents),
         "seeds": {"base": contents.seed, "intervals": sorted(seeds)},
         "versions": {"vpeval": vpeval.__version__, "python": platform.python_version(), **_versions()},
         "more": dict(contents.more),
         "files": dict(files),
     }
+
+
+def _shown(contents: Contents) -> dict[str, str]:
+    """Whose numbers the results show: those that were asked for, or the only attacker there is."""
+    attackers = {r.attacker for r in contents.records if r.condition in CONDITIONS and "scores" in r.files}
+    only = {"attacker": min(attackers)} if len(attackers) == 1 else {}
+    return {**only, **{role: name for role, name in contents.shown.items() if name}}
 
 
 def _versions() -> dict[str, str]:

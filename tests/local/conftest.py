@@ -1,0 +1,1 @@
+from toy_submission import room  # noqa: F401

@@ -1,0 +1,245 @@
+"""What is in a submission archive: digests of its files, its texts, the length and level of its audio.
+
+The archive is read once from front to back. A member that could do harm (a link, a device, a path that leads outside)
+is a violation and is not read. Texts wait in a temporary folder under names of our own; of audio only a few numbers
+are kept. Whatever an archive holds, this needs little memory.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import io
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from vpeval.audio.io import RATE
+from vpeval.audio.riff import read_wave_header
+from vpeval.data.layout import name_some
+from vpeval.data.validate import Problem
+from vpeval.submission.layout import is_safe
+from vpeval.submission.tar import Broken, Member, members
+
+_MOST_MEMBERS = 200_000
+_LONGEST_NAME = 256
+_LARGEST_WAVE = 64 << 20
+_LARGEST_TEXT = 256 << 20
+_ALL_TEXTS = 4 << 30
+_KEPT = 1000
+_BLOCK = 1 << 20
+
+MOST_LINES = 400_000
+"""How many lines of a file are looked at where nothing says how many there should be."""
+
+
+@dataclass(frozen=True)
+class Sound:
+    """Of audio: seconds, level (the standard deviation of its samples, 1 at full scale), peak, and a digest."""
+
+    seconds: float
+    level: float
+    peak: float
+    digest: bytes
+
+    @classmethod
+    def of(cls, samples: np.ndarray) -> Sound:
+        """Of 16-bit samples."""
+        total = squares = 0.0
+        peak = 0
+        for start in range(0, len(samples), _BLOCK):
+            block = samples[start : start + _BLOCK].astype(np.float64)
+            total += block.sum()
+            squares += np.square(block).sum()
+            peak = max(peak, int(np.abs(block).max()))
+        mean = total / max(1, len(samples))
+        level = np.sqrt(max(0.0, squares / max(1, len(samples)) - mean**2)) / 32768
+        digest = hashlib.sha256(np.ascontiguousarray(samples, "<i2").data).digest()
+        return cls(len(samples) / RATE, float(level), peak / 32768, digest)
+
+
+@dataclass
+class Archive:
+    """What is in an archive and what is wrong with it; `room` is a folder for its texts."""
+
+    path: Path
+    room: Path
+    found: dict[Problem, None] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    digests: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    texts: dict[str, Path] = field(default_factory=dict)
+    sounds: dict[str, Sound] = field(default_factory=dict)
+    tops: set[str] = field(default_factory=set)
+    noted: list[str] = field(default_factory=list)
+    unverified: list[str] = field(default_factory=list)
+    text_bytes: int = 0
+
+    def complain(self, name: str, message: str, remedy: str, kind: str, line: int | None = None) -> None:
+        """Note a violation; of very many of a kind the first are kept, and all counted."""
+        problem = Problem(self.path / name if name else self.path, line, message, remedy, kind)
+        if self.counts[kind] >= _KEPT:
+            self.counts[kind] += 1
+        elif problem not in self.found:
+            self.counts[kind] += 1
+            self.found[problem] = None
+
+    def under(self, folder: str) -> dict[str, list[str]]:
+        """The files below `folder`, by the name of the folder in it."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for name in self.digests:
+            parts = PurePosixPath(name).parts
+            if len(parts) > 2 and parts[0] == folder:
+                found[parts[1]].append("/".join(parts[2:]))
+        return dict(found)
+
+    def text(self, name: str, most: int) -> str | None:
+        """The words of a small file; None where it is not there. One of more than `most` bytes is a violation."""
+        path = self.texts.get(name)
+        if path is None:
+            return None
+        if path.stat().st_size > most:
+            self.complain(name, f"has more than {most >> 10} kB", "no such file is that large", "size")
+            return None
+        return path.read_text(encoding="utf-8")
+
+    def table(self, name: str, most: int = MOST_LINES) -> Path | None:
+        """The file of a table, unless it has more than `most` lines, which is a violation."""
+        path = self.texts.get(name)
+        if path is None:
+            return None
+        lines, size = 0, path.stat().st_size
+        with open(path, "rb") as file:
+            while chunk := file.read(_BLOCK):
+                lines += chunk.count(b"\n")
+        if lines > most or size > 1000 * (most + 1):
+            self.complain(name, f"has {lines} lines where at most {most} are expected", "is it the right file?", "size")
+            return None
+        return path
+
+    def rows(self, name: str, fields: int, most: int = MOST_LINES) -> Iterator[tuple[int, list[str]]]:
+        """Lines with the right number of fields; the first of the others is a violation."""
+        path = self.table(name, most)
+        if path is None:
+            return
+        wrong, first = 0, None
+        with open(path, encoding="utf-8", newline="\n") as file:
+            for number, line in enumerate(file, start=1):
+                row = line.split()
+                if len(row) == fields:
+                    yield number, row
+                else:
+                    wrong, first = wrong + 1, first or number
+        if wrong:
+            self.complain(name, f"{wrong} lines do not have {fields} fields", "fix the file", "number of fields", first)
+
+
+def scan(archive: Archive) -> None:
+    """Read all members."""
+    try:
+        for count, member in enumerate(members(archive.path)):
+            if count >= _MOST_MEMBERS:
+                raise Broken(f"has more than {_MOST_MEMBERS} members, and was read no further")
+            _take(archive, member)
+    except Broken as error:
+        archive.complain("", str(error), "pack it again", "archive")
+    if len(archive.tops) > 1:
+        some = name_some(sorted(archive.tops))
+        archive.complain("", f"has several folders at its top ({some})", "put everything into one folder", "layout")
+
+
+def _take(archive: Archive, member: Member) -> None:
+    if member.kind == "directory" and is_safe(member.name.rstrip("/")):
+        return
+    if not is_safe(member.name) or len(member.name) > _LONGEST_NAME:
+        shown = ascii(member.name[:_LONGEST_NAME])
+        archive.complain("", f"member {shown} has an unsafe name", "use plain relative paths", "unsafe path")
+        return
+    top, _, name = member.name.partition("/")
+    if top not in archive.tops and len(archive.tops) < _KEPT:
+        archive.tops.add(top)
+    if member.kind != "file":
+        archive.complain(name, "is a link or a device, not a file", "pack the file itself", "unsafe path")
+        return
+    if not name:
+        archive.complain(top, "lies outside the folder of the submission", "put it into the folder", "layout")
+        return
+    if name in archive.digests:
+        archive.complain(name, "is there twice", "pack it once", "duplicate")
+        return
+    if not member.size:
+        archive.complain(name, "is empty", "make it again", "size")
+    if member.size > (_LARGEST_WAVE if name.endswith(".wav") else _LARGEST_TEXT):
+        archive.complain(name, f"has {member.size} bytes", "no file of a submission is that large", "size")
+    elif name.endswith(".wav"):
+        _take_wave(archive, name, member)
+    else:
+        _take_text(archive, name, member)
+
+
+def _take_wave(archive: Archive, name: str, member: Member) -> None:
+    content = bytearray()
+    for chunk in member.chunks():
+        content += chunk
+    archive.digests[name] = len(content), hashlib.sha256(content).digest()
+    fault, samples = read_wave(content)
+    if fault:
+        archive.complain(name, fault, f"write {RATE} Hz, mono, 16-bit PCM WAV", "audio")
+    else:
+        archive.sounds[name] = Sound.of(samples)
+
+
+def _take_text(archive: Archive, name: str, member: Member) -> None:
+    if archive.text_bytes + member.size > _ALL_TEXTS:
+        raise Broken(f"has more than {_ALL_TEXTS >> 30} GB beside its audio, and was read no further")
+    archive.text_bytes += member.size
+    digest, decoder = hashlib.sha256(), codecs.getincrementaldecoder("utf-8")()
+    copy = archive.room / str(len(archive.texts))
+    is_text = True
+    with open(copy, "wb") as file:
+        for chunk in member.chunks():
+            digest.update(chunk)
+            file.write(chunk)
+            try:
+                is_text = is_text and "\0" not in decoder.decode(chunk)
+            except UnicodeDecodeError:
+                is_text = False
+    try:
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        is_text = False
+    archive.digests[name] = member.size, digest.digest()
+    if is_text:
+        archive.texts[name] = copy
+    else:
+        copy.unlink()
+        archive.complain(name, "is not UTF-8 text", "only audio is binary", "encoding")
+
+
+def read_wave(content: bytes | bytearray) -> tuple[str, np.ndarray]:
+    """What keeps a file from being a whole 16 kHz, mono, 16-bit PCM WAV file (empty if nothing does), and its samples.
+
+    Other chunks may stand before the samples, and a streaming program may not have known their number.
+    """
+    file = io.BytesIO(content)
+    wave = read_wave_header(file)
+    none = np.empty(0, "<i2")
+    if wave is None:
+        is_wave = bytes(content[:4]) == b"RIFF" and bytes(content[8:12]) == b"WAVE"
+        return ("has no samples" if is_wave else "is no WAV file"), none
+    if not wave.rate:
+        return "has no format before its samples", none
+    if wave.rate != RATE:
+        return f"has a sampling rate of {wave.rate} Hz", none
+    if wave.channels != 1:
+        return f"has {wave.channels} channels", none
+    if wave.coding not in (1, 0xFFFE) or wave.bits != 16 or bytes(content[:4]) == b"RIFX":
+        return f"has {wave.bits}-bit samples of coding {wave.coding}, not 16-bit PCM", none
+    if wave.present < wave.stated:
+        return f"is cut off: {wave.present} of {wave.stated} bytes of samples are there", none
+    if wave.stated < 2:
+        return "has no samples", none
+    start = len(content) - wave.present
+    return "", np.frombuffer(content, "<i2", wave.stated // 2, start)

@@ -1,0 +1,170 @@
+"""Score a random sample of trials again, from the audio of a submission: the last answer to made-up scores.
+
+The sample is drawn anew every time, so that nobody can know which trials will be looked at. An attacker that was
+trained is taken from the organiser's own models, never from the archive.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vpeval.asv.attackers import FUSION, PRETRAINED, Attacker, read_attacker
+from vpeval.asv.backend import Backend, load
+from vpeval.asv.encoders import Encoder, load_encoder
+from vpeval.asv.scoring import score_trials
+from vpeval.audio.io import read_audio
+from vpeval.core.errors import InputError
+from vpeval.core.seeds import generator
+from vpeval.core.tables import read_table
+from vpeval.data.layout import name_some
+from vpeval.data.trials import Pair
+from vpeval.embeddings.directory import Embeddings, group_rows
+from vpeval.submission.archive import Archive
+from vpeval.submission.data import Sets
+from vpeval.submission.numbers import Scored, read_labels, read_submitted
+from vpeval.submission.tar import members
+
+if TYPE_CHECKING:
+    from vpeval.submission.check import Rescoring
+
+_APART = 0.1
+"""How far a score may lie from that of another machine, in standard deviations of the scores of its file."""
+
+
+def rescore(
+    archive: Archive,
+    sets: Sets,
+    attacks: Sequence[Scored],
+    system: str,
+    manifest: Mapping[str, Any],
+    how: Rescoring,
+) -> list[str]:
+    """Score some trials of every attack again; those that differ are violations. Return what was scored."""
+    if not sets.originals:
+        archive.unverified.append("scores: cannot be made again without the original data")
+        return []
+    more = manifest.get("more")
+    if isinstance(more, dict) and more.get("calibrate") == "true":
+        archive.unverified.append("scores: are calibrated, and were not made again from the audio")
+        return []
+    drawn = {scored: _draw(archive, scored, sets, how) for scored in attacks}
+    listener = _Listener(_Audio(archive, sets, system, _heard(drawn, sets)))
+    return [said for scored, pairs in drawn.items() if (said := _one(archive, scored, pairs, system, listener, how))]
+
+
+def _draw(archive: Archive, scored: Scored, sets: Sets, how: Rescoring) -> list[Pair]:
+    trials = read_labels(archive, scored, sets)
+    if trials is None:
+        return []
+    rng = generator(how.seed, f"trials to score again of {scored.folder}")
+    chosen = rng.permutation(len(trials.pairs))[: how.trials]
+    return [trials.pairs[int(row)] for row in sorted(chosen)]
+
+
+def _heard(drawn: Mapping[Scored, Sequence[Pair]], sets: Sets) -> set[tuple[str, str, str]]:
+    """Set, side and utterance of all that must be heard: trials, and the enrolments of their speakers."""
+    heard = set()
+    for scored, pairs in drawn.items():
+        speakers = {spk for spk, _ in pairs}
+        for utt, spk in read_table(sets.originals[scored.enrolls] / "utt2spk", "speaker").items():
+            if spk in speakers:
+                heard.add((scored.enrolls, scored.condition[0], utt))
+        heard |= {(scored.trials, scored.condition[1], utt) for _, utt in pairs}
+    return heard
+
+
+class _Audio:
+    """The waves of some utterances: anonymised ones from the archive, original ones from the organiser."""
+
+    def __init__(self, archive: Archive, sets: Sets, system: str, heard: Iterable[tuple[str, str, str]]) -> None:
+        self.sources: dict[tuple[str, str, str], str] = {}
+        wanted = {}
+        for name, side, utt in heard:
+            if side == "o":
+                self.sources[name, side, utt] = read_table(sets.originals[name] / "wav.scp", "audio file")[utt]
+            else:
+                wanted[f"data/{name}_{system}/wav/{utt}.wav"] = (name, side, utt)
+        for number, member in enumerate(members(archive.path)):
+            key = wanted.get(member.name.partition("/")[2])
+            if key is not None and member.name.partition("/")[2] in archive.sounds:
+                copy = archive.room / f"heard{number}.wav"
+                with open(copy, "wb") as file:
+                    file.writelines(member.chunks())
+                self.sources[key] = str(copy)
+        self.sets = sets
+
+
+class _Listener:
+    """Vectors of utterances, each made once for every encoder."""
+
+    def __init__(self, audio: _Audio) -> None:
+        self.audio = audio
+        self.encoders: dict[Path, Encoder] = {}
+        self.vectors: dict[tuple[Path, str, str, str], np.ndarray] = {}
+
+    def embeddings(self, conf: Path, name: str, side: str, utt2spk: Mapping[str, str]) -> Embeddings:
+        """The vectors of some utterances of a set."""
+        if conf not in self.encoders:
+            self.encoders[conf] = load_encoder(conf)
+        rows = []
+        for utt in utt2spk:
+            key = (conf, name, side, utt)
+            if key not in self.vectors:
+                if key[1:] not in self.audio.sources:
+                    raise InputError(f"the audio of '{utt}' is not there")
+                self.vectors[key] = self.encoders[conf].embed(read_audio(self.audio.sources[key[1:]]))
+            rows.append(self.vectors[key])
+        return group_rows(self.audio.sets.originals[name], list(utt2spk), list(utt2spk.values()), np.stack(rows))
+
+
+def _one(
+    archive: Archive, scored: Scored, pairs: Sequence[Pair], system: str, listener: _Listener, how: Rescoring
+) -> str:
+    """Score trials of one attack; what differs is a violation, and what cannot be done is listed."""
+    try:
+        conf, backend = _model(read_attacker(how.attackers / f"{scored.attacker}.yaml"), system, how)
+        logging.info(f"{scored.folder}: scoring {len(pairs)} trials again")
+        sets = listener.audio.sets
+        speakers = {spk for spk, _ in pairs}
+        owners = read_table(sets.originals[scored.enrolls] / "utt2spk", "speaker")
+        enrolled = {utt: spk for utt, spk in owners.items() if spk in speakers}
+        enroll = listener.embeddings(conf, scored.enrolls, scored.condition[0], enrolled)
+        tried = {utt: "" for _, utt in pairs}
+        trial = listener.embeddings(conf, scored.trials, scored.condition[1], tried)
+        ours = np.array(score_trials(enroll, trial, pairs, backend))
+    except InputError as error:
+        archive.unverified.append(f"{scored.file}: not made again from the audio ({error})")
+        return ""
+    submitted = read_submitted(archive, scored)
+    theirs = np.array([submitted[pair] for pair in pairs])
+    apart = np.abs(ours - theirs) > _APART * np.std(list(submitted.values()))
+    if apart.any():
+        row = int(np.argmax(np.abs(ours - theirs)))
+        some = name_some(" ".join(pair) for pair, differs in zip(pairs, apart, strict=True) if differs)
+        message = (
+            f"{int(apart.sum())} of {len(pairs)} scores are not those of the audio ({some}): '{' '.join(pairs[row])}' "
+            f"has {theirs[row]:.4g}, its audio gives {ours[row]:.4g}"
+        )
+        archive.complain(scored.file, message, "pack scores and audio of the same run", "scores")
+        return ""
+    return f"{len(pairs)} scores of {scored.folder}, from the audio"
+
+
+def _model(attacker: Attacker, system: str, how: Rescoring) -> tuple[Path, Backend | None]:
+    """The encoder of an attacker and its back end, of the organiser's own."""
+    if attacker.mode == FUSION:
+        raise InputError("a fusion is made of the scores of others")
+    start = how.attackers / f"{attacker.start}.yaml"
+    if attacker.mode == PRETRAINED:
+        return start, load(attacker.backend) if attacker.backend else None
+    if how.models is None:
+        raise InputError(f"attacker '{attacker.name}' was trained; say where your own models are (--models)")
+    home = how.models / attacker.instance(system)
+    if attacker.mode == "backend":
+        return start, load(home / "backend.npz")
+    return home / "encoder.yaml", None

@@ -36,7 +36,7 @@ def main() -> int:
     stages = [tuple(words[i : i + 3]) for i in range(0, len(words), 3)]
     plan = make(Settings(**args))
     lock = plan.run.with_name(f".{plan.system}.lock")
-    with locked(lock, f"system {plan.system} of recipe {plan.recipe.recipe}", plan.settings.command_line, wait=False):
+    with locked(lock, f"system {plan.system} of recipe {plan.recipe.recipe}", plan.settings.command, wait=False):
         return run(plan, stages)
 
 

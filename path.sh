@@ -61,6 +61,9 @@ vpeval_setup() {
   export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
   # One byte order everywhere: Kaldi tables are sorted in the C locale; the text in them is UTF-8.
   export LC_ALL=C PYTHONUTF8=1
+  # Matrices are small or products of blocks; the work is shared by processes. Threads of BLAS would spin at each other
+  # (a back end took ninety times the CPU time on a busy machine), and the last digits would depend on their number.
+  export OPENBLAS_NUM_THREADS="${OPENBLAS_NUM_THREADS:-1}"
   export VPEVAL_READY="$ready"
 }
 

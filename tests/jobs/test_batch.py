@@ -354,7 +354,8 @@ def test_a_launcher_that_is_missing_or_malformed_is_the_participants_mistake(roo
 def test_a_second_process_waits_for_the_first_and_finds_the_work_done(room: Room) -> None:
     # The first process holds its worker until it is told to go on; the second has by then asked for the lock.
     worker = room.path / "worker"
-    worker.write_text(WORKER.replace('note("jobs", job)', 'while not (room / "go").exists(): pass'))
+    wait = f"sys.path.insert(0, {str(Path(__file__).parent)!r}); from test_batch import wait_until"
+    worker.write_text(WORKER.replace('note("jobs", job)', f"{wait}; wait_until((room / 'go').exists)"))
     code = (
         "import logging, sys; logging.basicConfig(level=logging.INFO, format='%(message)s')\n"
         "sys.path.insert(0, sys.argv[1]); from pathlib import Path; from test_batch import Room\n"

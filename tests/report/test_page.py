@@ -162,7 +162,7 @@ def test_figures_that_were_not_drawn_are_named(page):
 
 def test_an_inline_figure_has_ids_of_its_own_and_colours_of_the_page(toy):
     svg = inline_svg((toy / "figures/eer.svg").read_text(), "eer", "Equal error rate")
-    assert svg.startswith('<svg role="img" aria-label="Equal error rate" viewBox="0 0 9 9"')
+    assert svg.startswith('<svg role="img" aria-label="Equal error rate" style="max-width: 0.9rem" viewBox="0 0 9 9"')
     assert 'id="eer-p1"' in svg
     assert "url(#eer-p1)" in svg
     assert "fill: var(--c1c2128)" in svg

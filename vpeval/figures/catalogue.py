@@ -118,8 +118,8 @@ CATALOGUE = (
     Plot(
         "dsys",
         "Score distributions and linkability D_sys",
-        "Scores of same and different speakers; the step line is the local linkability D, the number D_sys. This "
-        "estimator does not reach 0 without information: see D_sys with shuffled labels in the table.",
+        "Scores of same and different speakers; the step line is the local linkability D of a histogram, the number "
+        "D_sys from calibrated scores, which is 0 without information, where it was measured.",
         "scores (stage 6) and the trials of the data directories",
         curves.dsys_distributions,
     ),

@@ -57,6 +57,7 @@ def dsys_distributions(results: Results) -> Figure | None:
     """Score distributions of the same and of different speakers, and the local linkability D between them."""
     found = {(e.record.set, e.series): (e, read_pooled_scores(e, results.data)) for e in results.of("dsys")}
     scored = {key: (entry, pooled) for key, (entry, pooled) in found.items() if pooled is not None}
+    shown = {(e.record.set, e.series): e.record.value for e in results.of(results.dsys)}
     if not scored:
         return None
     entries = [entry for entry, _ in scored.values()]
@@ -75,7 +76,8 @@ def dsys_distributions(results: Results) -> Figure | None:
         axis.set_ylim(0, 1.2)
         axis.set_yticks([0, 0.5, 1])
         axis.grid(False)
-        axis.text(0.03, 0.98, f"D_sys {entry.record.value:.2f}", transform=axis.transAxes, va="top", fontsize=7.5)
+        value = shown.get(key, entry.record.value)
+        axis.text(0.03, 0.98, f"D_sys {value:.3f}", transform=axis.transAxes, va="top", fontsize=7.5)
     figure.supxlabel("score, on an axis of its own for every attacker", fontsize=8.5)
     figure.supylabel("distributions (peak at 1) and D(s)", fontsize=8.5)
     patches = [

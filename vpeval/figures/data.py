@@ -63,6 +63,11 @@ class Results:
         names = dict.fromkeys(entry.record.system for entry in self.entries)
         return [*([ORIGINAL] if ORIGINAL in names else []), *(name for name in names if name != ORIGINAL)]
 
+    @cached_property
+    def dsys(self) -> str:
+        """The estimator of D_sys that pages speak of: the one without bias, where it was measured."""
+        return next((name for name in ("dsys_calibrated", "dsys") if self.of(name)), "dsys")
+
     def of(self, *metrics: str, **params: Any) -> list[Entry]:
         """Entries of the metrics whose parameters have the given values; by series, then in the order of the files."""
         found = [

@@ -17,13 +17,13 @@ from vpeval.results.headline import in_challenge_mode
 from vpeval.results.metrics import describe
 
 
-def pairs(eer: str) -> tuple[tuple[str, str], ...]:
-    """The metrics that are set against each other; `eer` is the one that is meant by EER."""
+def pairs(eer: str, dsys: str) -> tuple[tuple[str, str], ...]:
+    """The metrics that are set against each other; `eer` and `dsys` are what is meant by EER and D_sys."""
     return (
         (eer, "min_cllr"),
-        ("dsys", "min_cllr"),
+        (dsys, "min_cllr"),
         (eer, "cllr"),
-        (eer, "dsys"),
+        (eer, dsys),
         ("zebra_population", "min_cllr"),
         ("zebra_individual", "min_cllr"),
         ("deid", "g_vd"),
@@ -34,7 +34,7 @@ def pairs(eer: str) -> tuple[tuple[str, str], ...]:
 
 def metric_scatter(results: Results, eer: str) -> Figure | None:
     """A point per set, system and attack model; DeID is set beside the ignorant attacker's numbers."""
-    points = {pair: _pairs(results, *pair) for pair in pairs(eer)}
+    points = {pair: _pairs(results, *pair) for pair in pairs(eer, results.dsys)}
     shown = [pair for pair, found in points.items() if found]
     if not shown:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vpeval.figures.data import Results
@@ -45,6 +45,7 @@ class KeyTable:
 
     systems: Sequence[str]
     rows: Sequence[Row]
+    partition: str
     published: Sequence[str] = ()
     about: Published | None = None
     rebuilt: bool = False
@@ -74,7 +75,13 @@ def key_table(results: Results, edition: str) -> KeyTable:
         for number in numbers
     ]
     rebuilt = any(record.notes.get(PROTOCOL) == "rebuilt" for record in records)
-    return KeyTable(results.systems, rows, list(others), about, rebuilt)
+    partition = "dev" if all(_is_dev(number.of.values()) for number in numbers) else "test"
+    return KeyTable(results.systems, rows, partition, list(others), about, rebuilt)
+
+
+def _is_dev(records: Iterable[Record]) -> bool:
+    """Whether numbers are of development sets, or of sets that are of no partition."""
+    return not any(record.set == "test" for record in records)
 
 
 def _chance(metric: Metric, of: Mapping[str, Record]) -> str:

@@ -142,9 +142,15 @@ def inline_svg(document: str, name: str, title: str) -> Markup:
     svg = re.sub(r'\b(id="|href="#|url\(#)', rf"\g<1>{name}-", svg)
     for colour in dark_colours():
         svg = svg.replace(colour, f"var(--c{colour[1:]})")
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    # Figures of all sizes have letters of one size; the widest, of 7.4 inches, fills the column.
+    svg = re.sub(r'(<svg[^>]*?) width="([0-9.]+)pt"', _at_most, svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     return Markup(svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1))
+
+
+def _at_most(opening: re.Match[str]) -> str:
+    share = float(opening[2]) / (72 * 7.4)
+    return f'{opening[1]} style="max-width: {52 * min(1, share):.1f}rem"'
 
 
 def colour_variables() -> tuple[str, str]:

@@ -7,7 +7,8 @@ Usage: local/calibrate_scores.py --train <trials> <scores> [--train ...] <scores
 """
 
 from vpeval.core import script
-from vpeval.data.trials import read_pair_scores, read_scores, read_trials, write_pair_scores
+from vpeval.data.pairs import read_pair_scores, score_blocks, write_pair_scores
+from vpeval.data.trials import read_scores, read_trials
 from vpeval.protocols.attack import calibrate
 
 
@@ -23,9 +24,8 @@ def main() -> None:
         trials = read_trials(trials_file)
         development.append((trials, read_scores(scores_file, trials)))
     line = calibrate(development)
-    pairs, scores = read_pair_scores(args.scores, "speaker", "utterance")
-    rows = zip(pairs, line(scores).tolist(), strict=True)
-    write_pair_scores(args.out, ((*pair, score) for pair, score in rows))
+    rows, scores = read_pair_scores(args.scores, "speaker", "utterance")
+    write_pair_scores(args.out, score_blocks(rows, line(scores)))
     print(f"{args.out}: LLR = {line.slope:.4g} * score {line.offset:+.4g}")
 
 

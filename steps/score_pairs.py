@@ -8,9 +8,13 @@ Usage: steps/score_pairs.py <embedding-dir> <embedding-dir> <scores>
 Lines are '<utt> <utt> <score>'; an utterance is not paired with itself, nor with its own anonymised version.
 """
 
+from collections.abc import Iterator
+
+import numpy as np
+
 from vpeval.asv.scoring import utterance_cosines
 from vpeval.core import script
-from vpeval.data.trials import write_pair_scores
+from vpeval.data.pairs import write_pair_scores
 from vpeval.embeddings.directory import read_embeddings
 
 
@@ -22,13 +26,14 @@ def main() -> None:
     parser.add_argument("scores")
     args = parser.parse_args()
     first, second = read_embeddings(args.first), read_embeddings(args.second)
-    rows = (
-        (one, other, score)
-        for one, cosines in zip(first.utts, utterance_cosines(first, second), strict=True)
-        for other, score in zip(second.utts, cosines.tolist(), strict=True)
-        if one != other
-    )
-    write_pair_scores(args.scores, rows)
+    others = np.array(second.utts, object)
+
+    def blocks() -> Iterator[tuple[list[str], list[str], np.ndarray]]:
+        for one, cosines in zip(first.utts, utterance_cosines(first, second), strict=True):
+            kept = others != one
+            yield [one] * int(kept.sum()), others[kept].tolist(), cosines[kept]
+
+    write_pair_scores(args.scores, blocks())
 
 
 if __name__ == "__main__":

@@ -6,8 +6,6 @@ Usage: steps/score_trials.py [--backend NPZ] <enroll-embedding-dir> <trial-embed
          data/mini_dev_trials_f/trials exp/mini/scores_f
 """
 
-import numpy as np
-
 from vpeval.asv import backend
 from vpeval.asv.scoring import score_trials
 from vpeval.core import script
@@ -26,8 +24,8 @@ def main() -> None:
     args = parser.parse_args()
     trials = read_trials(args.trials)
     model = backend.load(args.backend) if args.backend else None
-    scores = score_trials(read_embeddings(args.enroll), read_embeddings(args.trial), trials.pairs, model)
-    write_scores(args.scores, trials, np.array(scores))
+    scores = score_trials(read_embeddings(args.enroll), read_embeddings(args.trial), trials.rows, model)
+    write_scores(args.scores, trials, scores)
 
 
 if __name__ == "__main__":

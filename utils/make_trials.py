@@ -11,12 +11,12 @@ Usage: utils/make_trials.py [options] <data-dir> <out-dir>
 
 import argparse
 import math
-from collections import Counter
 from pathlib import Path
 
 from vpeval.core import script
 from vpeval.data.directory import DataDir
 from vpeval.data.make_trials import TrialOptions, make_trials
+from vpeval.data.trial_rows import count_targets
 
 
 def main() -> None:
@@ -81,9 +81,10 @@ def main() -> None:
     print(f"{enrolls.path}: {len(enrolls.utts)} utterances of {len(enrolls.speakers)} speakers")
     for trial_set in sets.trials.values():
         trial_set.write(trial_set.path)
-        counts = Counter(label for _, _, label in trial_set.trials or ())
+        trials = trial_set.trials or ()
+        targets = count_targets(trials)
         size = f"{len(trial_set.utts)} utterances of {len(trial_set.speakers)} speakers"
-        print(f"{trial_set.path}: {size}, {counts['target']} target and {counts['nontarget']} nontarget trials")
+        print(f"{trial_set.path}: {size}, {targets} target and {len(trials) - targets} nontarget trials")
 
 
 def _seconds(text: str) -> float:

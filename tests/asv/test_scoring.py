@@ -5,7 +5,8 @@ import pytest
 from mpmath import mp
 
 from vpeval.asv.scoring import UtteranceCosines, cosines, score_trials
-from vpeval.data.trials import read_scores, read_trials, write_pair_scores
+from vpeval.data.pairs import PairRows
+from vpeval.data.trials import read_scores, read_trials, write_scores
 from vpeval.embeddings.directory import group
 from vpeval.metrics.eer import eer_kaldi_fair, eer_rocch, eer_threshold
 from vpeval.metrics.scores import pool
@@ -50,10 +51,11 @@ def test_a_score_file_has_the_eer_of_the_exact_cosines_however_they_crowd(tmp_pa
     labels = ["target" if own else "nontarget" for own in target]
     lines = [f"{spk} {utt} {label}\n" for (spk, utt), label in zip(pairs, labels, strict=True)]
     (tmp_path / "trials").write_text("".join(lines))
-    scores = score_trials(enroll, trial, pairs)
-    write_pair_scores(tmp_path / "scores", [(*pair, score) for pair, score in zip(pairs, scores, strict=True)])
-    read = read_scores(tmp_path / "scores", read_trials(tmp_path / "trials"))
-    assert read.tolist() == scores
+    trials = read_trials(tmp_path / "trials")
+    scores = score_trials(enroll, trial, trials.rows)
+    write_scores(tmp_path / "scores", trials, scores)
+    read = read_scores(tmp_path / "scores", trials)
+    assert read.tolist() == scores.tolist()
     ranks = exact_ranks(enroll, trial).ravel()
     for eer in (eer_kaldi_fair, eer_threshold, eer_rocch):
         expected = eer(pool(ranks[target], ranks[~target])).value
@@ -65,8 +67,8 @@ def test_one_pair_has_the_same_score_wherever_it_is_computed():
     enroll, trial = crowded(0.1, n=5, utts=2)
     matrix = cosines(enroll, trial)
     pairs = [(spk, utt) for spk in enroll.speakers for utt in trial.utts]
-    assert score_trials(enroll, trial, pairs) == matrix.ravel().tolist()
-    assert score_trials(enroll, trial, pairs[7:8]) == [matrix.ravel()[7]]
+    assert score_trials(enroll, trial, PairRows.of(pairs)).tolist() == matrix.ravel().tolist()
+    assert score_trials(enroll, trial, PairRows.of(pairs[7:8])).tolist() == [matrix.ravel()[7]]
     between = UtteranceCosines.of(trial, trial).rows(slice(None))
     assert np.array_equal(between, between.T)
     assert np.diag(between).tolist() == [1.0] * len(trial.utts)

@@ -158,7 +158,7 @@ def test_writing_through_a_link_keeps_the_link(toy: DataDir, tmp_path: Path) -> 
 
 
 def test_a_failed_write_leaves_the_old_directory(toy: DataDir) -> None:
-    broken = replace(toy, trials=((1, 2, 3),))  # type: ignore[arg-type]
+    broken = replace(toy, trials=(("a",),))  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         broken.write(toy.path)
     assert DataDir.load(toy.path) == toy

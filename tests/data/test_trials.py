@@ -18,7 +18,7 @@ def trials(tmp_path):
 
 
 def test_scores_are_matched_to_trials_in_any_order(tmp_path, trials):
-    lines = [f"{spk} {utt} {i / 4}" for i, (spk, utt) in enumerate(trials.pairs)]
+    lines = [f"{spk} {utt} {i / 4}" for i, (spk, utt) in enumerate(trials.rows)]
     for order in (lines, lines[::-1], sorted(lines, key=hash)):
         assert read_scores(write(tmp_path / "scores", "\n".join(order) + "\n"), trials).tolist() == [
             0,
@@ -64,7 +64,7 @@ def test_bad_trials_are_named_with_their_line(tmp_path, text, message):
     ],
 )
 def test_bad_scores_are_named_with_their_line(tmp_path, trials, change, message):
-    lines = change([f"{spk} {utt} 0.5" for spk, utt in trials.pairs])
+    lines = change([f"{spk} {utt} 0.5" for spk, utt in trials.rows])
     with pytest.raises(InputError, match=message):
         read_scores(write(tmp_path / "scores", "".join(f"{line}\n" for line in lines)), trials)
 

@@ -11,7 +11,7 @@ import pytest
 
 from vpeval.asv.comparison import Cosine
 from vpeval.asv.scoring import score_trials
-from vpeval.data.trials import read_scores, read_trials, trial_speakers, write_pair_scores
+from vpeval.data.trials import read_scores, read_trials, trial_speakers, write_scores
 from vpeval.embeddings.directory import group, pool, split, write_embeddings
 from vpeval.metrics.verification import ScoredTrials, verification
 from vpeval.protocols.linkability import score_linkability
@@ -100,9 +100,8 @@ def test_verification_counts_impostors_and_similarity_ranks_split_all_speakers(s
     pairs = [(spk, utt) for spk in enroll.speakers for utt in trial.utts]
     lines = [f"{spk} {utt} {'target' if utt.startswith(spk) else 'nontarget'}\n" for spk, utt in pairs]
     (tmp_path / "trials").write_text("".join(lines))
-    rows = zip(pairs, score_trials(enroll, trial, pairs), strict=True)
-    write_pair_scores(tmp_path / "scores", ((*pair, score) for pair, score in rows))
     trials = read_trials(tmp_path / "trials")
+    write_scores(tmp_path / "scores", trials, score_trials(enroll, trial, trials.rows))
     speakers = trial_speakers(trials, {utt: utt[:4] for utt in trial.utts})
     scored = ScoredTrials(read_scores(tmp_path / "scores", trials), trials.is_target, speakers.enroll, speakers.trial)
     for record in verification(scored, 0):

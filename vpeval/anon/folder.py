@@ -179,8 +179,8 @@ def _lost_speakers(
 def _delivery(data: DataDir, files: Mapping[str, Path], extra: Sequence[str], lost: Mapping[str, set[str]]) -> Delivery:
     lacking = tuple(utt for utt in data.utts if utt not in files)
     kept = data.subset(files)
-    if kept.trials is not None:
-        gone = lost.get(data.name.partition("_trials")[0], set())
+    gone = lost.get(data.name.partition("_trials")[0], set())
+    if kept.trials is not None and gone:
         kept = replace(kept, trials=tuple(trial for trial in kept.trials if trial[0] not in gone))
     left_out = len(data.trials or ()) - len(kept.trials or ())
     return Delivery(kept, files, tuple(extra), Missing(lacking, left_out))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,34 +10,32 @@ import numpy as np
 from vpeval.asv.backend import Backend
 from vpeval.asv.plda import Floats
 from vpeval.core.errors import InputError
+from vpeval.data.pairs import PairRows
 from vpeval.embeddings.directory import Embeddings, Indices, unit
 from vpeval.metrics.vectors import pair_products
 
 _PAIRS = 1 << 14
 
 
-def score_trials(
-    enroll: Embeddings, trial: Embeddings, pairs: Iterable[tuple[str, str]], backend: Backend | None = None
-) -> list[float]:
+def score_trials(enroll: Embeddings, trial: Embeddings, pairs: PairRows, backend: Backend | None = None) -> Floats:
     """Scores of (enrolled speaker, trial utterance) pairs: LLRs of a back end, else cosines."""
-    row = {spk: number for number, spk in enumerate(enroll.speakers)}
-    column = {utt: number for number, utt in enumerate(trial.utts)}
-    rows, columns = [], []
-    for spk, utt in pairs:
-        if spk not in row:
-            raise InputError(
-                f"no enrolment vector of speaker '{spk}'; are trials and enrolment of one set?", enroll.directory
-            )
-        if utt not in column:
-            raise InputError(f"no vector of trial utterance '{utt}'; extract the embeddings again", trial.directory)
-        rows.append(row[spk])
-        columns.append(column[utt])
-    i, j = np.array(rows, np.int64), np.array(columns, np.int64)
+    i, unknown = _find(pairs.firsts, enroll.speakers)
+    if unknown:
+        message = f"no enrolment vector of speaker '{unknown[0]}'; are trials and enrolment of one set?"
+        raise InputError(message, enroll.directory)
+    j, unknown = _find(pairs.seconds, trial.utts)
+    if unknown:
+        message = f"no vector of trial utterance '{unknown[0]}'; extract the embeddings again"
+        raise InputError(message, trial.directory)
     if backend is None:
-        x, y = _means(enroll), unit(trial.vectors)
-        return np.concatenate([pair_cosines(x[a], y[b]) for a, b in _in_blocks(i, j)]).tolist()
-    x, y = backend.factors(enroll, trial)
-    return np.concatenate([pair_products(x[a], y[b]) for a, b in _in_blocks(i, j)]).tolist()
+        x, y, score = _means(enroll), unit(trial.vectors), pair_cosines
+    else:
+        (x, y), score = backend.factors(enroll, trial), pair_products
+    scores = np.empty(len(pairs))
+    for start in range(0, len(pairs), _PAIRS):
+        rows = slice(start, start + _PAIRS)
+        scores[rows] = score(x[i[pairs.first[rows]]], y[j[pairs.second[rows]]])
+    return scores
 
 
 def cosines(enroll: Embeddings, trial: Embeddings) -> Floats:
@@ -116,5 +114,8 @@ def _all_cosines(x: Floats, y: Floats) -> Floats:
     return np.stack([pair_cosines(row, y) for row in x])
 
 
-def _in_blocks(i: Indices, j: Indices) -> list[tuple[Indices, Indices]]:
-    return [(i[k : k + _PAIRS], j[k : k + _PAIRS]) for k in range(0, max(1, len(i)), _PAIRS)]
+def _find(names: Sequence[str], among: Sequence[str]) -> tuple[Indices, list[str]]:
+    """Where the names are, and those that are not there."""
+    place = {name: number for number, name in enumerate(among)}
+    found = np.array([place.get(name, 0) for name in names], np.int64)
+    return found, [name for name in names if name not in place]

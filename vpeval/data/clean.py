@@ -6,17 +6,37 @@ thought of which line breaks which of them: wherever the answer is not plainly "
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.core.columns import read_columns
+from vpeval.core.errors import InputError
 from vpeval.data import column, layout
 from vpeval.data.column import Column, read_column
+from vpeval.data.directory import read_utt2spk
 from vpeval.data.raw import RawFile, read_raw
+from vpeval.data.trials import read_trials, trial_speakers
 
 _NO_WORDS = (b"<s>", b"</s>", b"#0")
+
+
+def good_lists(path: Path, names: Collection[str]) -> set[str]:
+    """Those of the large lists of enrolments and trials that keep all rules; a small or an odd one is left out."""
+    large = {name for name in {"enrolls", "trials"} & set(names) if (path / name).stat().st_size >= column.LARGE}
+    if not large or not (path / "utt2spk").is_file():
+        return set()
+    try:
+        utt2spk = read_utt2spk(path / "utt2spk")
+        rules = {"enrolls": _refuse_enrolls, "trials": _refuse_trials}
+        for name in large:
+            rules[name](path / name, utt2spk)
+    except InputError:
+        return set()
+    return {name for name in large if _has_plain_ends(path / name)}
 
 
 def is_clean(path: Path, names: Collection[str], spk_sort: bool) -> bool:
@@ -41,6 +61,23 @@ def is_clean(path: Path, names: Collection[str], spk_sort: bool) -> bool:
         and all(_is_good_table(path / name, utt2spk) for name in names if layout.is_utt_table(name))
         and all(_is_good_list(path / name, speakers.tolist()) for name in names if layout.is_spk_table(name))
     )
+
+
+def _refuse_enrolls(path: Path, utt2spk: Mapping[str, str]) -> None:
+    (utts,) = read_columns(path, "utterance")
+    known = set(utt2spk)
+    if len(set(utts)) < len(utts) or not known.issuperset(utts):
+        raise InputError("names an utterance twice, or one that is not in utt2spk", path)
+
+
+def _refuse_trials(path: Path, utt2spk: Mapping[str, str]) -> None:
+    trial_speakers(read_trials(path), utt2spk)
+
+
+def _has_plain_ends(path: Path) -> bool:
+    """Whether the lines of a file end as in Unix, the last one included."""
+    with open(path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as text:
+        return text[-1:] == b"\n" and text.find(b"\r") < 0
 
 
 def _are_ids(text: NDArray[np.uint8]) -> bool:

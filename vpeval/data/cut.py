@@ -13,6 +13,7 @@ from vpeval.core.publish import staged_directory
 from vpeval.data.directory import DataDir, write_files
 from vpeval.data.draw import draw
 from vpeval.data.layout import name_some
+from vpeval.data.trial_rows import TrialRows
 
 Key = TypeVar("Key", str, tuple[str, str])
 
@@ -122,13 +123,18 @@ def rename(
     for affix in (utt_prefix, utt_suffix, spk_prefix, spk_suffix):
         if any(char.isspace() for char in affix):
             raise InputError(f"prefix or suffix '{affix}' holds a blank; ids must not")
+    trials = data.trials
+    if isinstance(trials, TrialRows):
+        trials = trials.renamed(spk_id, utt_id)
+    elif trials is not None:
+        trials = tuple(sorted((spk_id(spk), utt_id(utt), label) for spk, utt, label in trials))
     return DataDir(
         data.path,
         dict(sorted((utt_id(utt), spk_id(spk)) for utt, spk in data.utt2spk.items())),
         {name: dict(sorted((utt_id(u), v) for u, v in table.items())) for name, table in data.utt_tables.items()},
         {name: dict(sorted((spk_id(s), v) for s, v in table.items())) for name, table in data.spk_tables.items()},
         None if data.enrolls is None else tuple(sorted(map(utt_id, data.enrolls))),
-        None if data.trials is None else tuple(sorted((spk_id(s), utt_id(u), label) for s, u, label in data.trials)),
+        trials,
     )
 
 

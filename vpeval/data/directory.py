@@ -6,7 +6,7 @@ Tables are dictionaries; those of large files are columns (`vpeval.data.column`)
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,10 +15,10 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.publish import staged_directory
 from vpeval.core.tables import read_lines, read_rows, read_table, write_table
+from vpeval.data import column as columns
 from vpeval.data import layout
 from vpeval.data.column import Column, read_column
-
-Trial = tuple[str, str, str]
+from vpeval.data.trial_rows import Trial, TrialFile, TrialRows, write_trials
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,14 @@ class DataDir:
     utt_tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     spk_tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     enrolls: tuple[str, ...] | None = None
-    trials: tuple[Trial, ...] | None = None
+    trials: Sequence[Trial] | None = None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> DataDir:
         """Read a data directory; anything malformed or inconsistent is an InputError.
 
-        The order of lines does not matter here, and spk2utt is derived from utt2spk, never read.
+        The order of lines does not matter here, and spk2utt is derived from utt2spk, never read. A large trials file
+        is read, and complained about, when somebody asks for its trials.
         """
         path = Path(path)
         refuse_unreadable(path)
@@ -116,7 +117,7 @@ class DataDir:
             utt_tables={name: _rows(table, kept) for name, table in self.utt_tables.items()},
             spk_tables={name: _rows(table, speakers) for name, table in self.spk_tables.items()},
             enrolls=None if self.enrolls is None else tuple(utt for utt in self.enrolls if utt in utt2spk),
-            trials=None if self.trials is None else tuple(trial for trial in self.trials if trial[1] in utt2spk),
+            trials=None if self.trials is None else _trials_of(self.trials, utt2spk),
         )
 
     def with_table(self, name: str, table: Mapping[str, str]) -> DataDir:
@@ -176,7 +177,7 @@ def write_files(data: DataDir, directory: Path) -> None:
     if data.enrolls is not None:
         write_text(directory / "enrolls", "".join(f"{utt}\n" for utt in sorted(data.enrolls)))
     if data.trials is not None:
-        write_text(directory / "trials", "".join(" ".join(trial) + "\n" for trial in sorted(data.trials)))
+        write_trials(directory / "trials", data.trials)
 
 
 def refuse_unreadable(path: Path) -> None:
@@ -240,23 +241,14 @@ def _read_enrolls(path: Path, utt2spk: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted(enrolls))
 
 
-def trial_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
-    """Line numbers and fields of a trials file; a label that is none is an InputError."""
-    for line, fields in read_rows(path, *layout.FIELDS["trials"]):
-        if fields[2] not in layout.LABELS:
-            raise InputError(f"'{fields[2]}' is not a label; write target or nontarget", path, line)
-        yield line, fields
+def _read_trials(path: Path, utt2spk: Mapping[str, str]) -> Sequence[Trial]:
+    trials = TrialFile.at(path, utt2spk)
+    return trials if path.stat().st_size >= columns.LARGE else tuple(trials)
 
 
-def _read_trials(path: Path, utt2spk: Mapping[str, str]) -> tuple[Trial, ...]:
-    trials: dict[tuple[str, str], str] = {}
-    for line, (spk, utt, label) in trial_rows(path):
-        if utt not in utt2spk:
-            raise InputError(f"utterance '{utt}' is not in utt2spk; remove the line", path, line)
-        if (spk, utt) in trials:
-            raise InputError(f"trial '{spk} {utt}' appears twice; keep one line", path, line)
-        trials[spk, utt] = label
-    return tuple(sorted((spk, utt, label) for (spk, utt), label in trials.items()))
+def _trials_of(trials: Sequence[Trial], utts: Mapping[str, str]) -> Sequence[Trial]:
+    """Those of some utterances."""
+    return trials.of(utts) if isinstance(trials, TrialRows) else tuple(trial for trial in trials if trial[1] in utts)
 
 
 def _line_of(path: Path, key: str) -> int | None:

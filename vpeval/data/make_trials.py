@@ -6,15 +6,16 @@ other sessions; the trials are the full cross product of the enrolled speakers a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.data.directory import DataDir, Trial
+from vpeval.data.directory import DataDir
 from vpeval.data.draw import draw, shuffled
-from vpeval.data.layout import GENDERS, LABELS
+from vpeval.data.layout import GENDERS
+from vpeval.data.trial_rows import CrossTrials
 
 Sessions = dict[str, dict[str, list[str]]]
 
@@ -154,13 +155,11 @@ def _trial_utts(sessions: Sessions, enroll_utts: set[str], options: TrialOptions
     return sorted(utts)
 
 
-def _cross(data: DataDir, speakers: Iterable[str], utts: Iterable[str], name: str) -> tuple[Trial, ...]:
-    trials = tuple(
-        (spk, utt, "target" if data.utt2spk[utt] == spk else "nontarget") for spk in speakers for utt in utts
-    )
-    labels = {label for _, _, label in trials}
-    for label in LABELS:
-        if label not in labels:
+def _cross(data: DataDir, speakers: Sequence[str], utts: Sequence[str], name: str) -> CrossTrials:
+    trials = CrossTrials(tuple(speakers), {utt: data.utt2spk[utt] for utt in utts})
+    counts = {"target": trials.targets, "nontarget": len(trials) - trials.targets}
+    for label, count in counts.items():
+        if not count:
             raise InputError(
                 f"the '{name}' set has no {label} trial: enrol more speakers, or leave utterances of other sessions",
                 data.path,

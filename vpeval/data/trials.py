@@ -5,21 +5,17 @@ Both files may be in any order, but they must hold the same pairs, each once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import atomic_path
-from vpeval.core.tables import read_rows, read_table, to_number
-from vpeval.data.directory import trial_rows
+from vpeval.core.tables import read_table
+from vpeval.data.pairs import Floats, PairRows, StrPath, read_pair_scores, score_blocks, write_pair_scores
+from vpeval.data.trial_rows import read_labelled
 from vpeval.metrics.similarity import PairScores, similarity_matrix
-
-StrPath = str | PathLike[str]
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -27,8 +23,11 @@ class Trials:
     """The rows of a trials file, in file order; row i stands on line i + 1."""
 
     path: StrPath
-    pairs: list[Pair]
+    rows: PairRows
     is_target: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
 
 @dataclass(frozen=True)
@@ -56,62 +55,42 @@ class UtterancePairs:
 
 def read_trials(path: StrPath) -> Trials:
     """Read a trials file that has target and nontarget trials and no pair twice."""
-    labels = {"target": True, "nontarget": False}
-    pairs: list[Pair] = []
-    is_target: list[bool] = []
-    for _, (spk, utt, label) in trial_rows(path):
-        pairs.append((spk, utt))
-        is_target.append(labels[label])
-    if not pairs:
+    rows, is_target = read_labelled(path)
+    if not len(rows):
         raise InputError("holds no trials; is this the right file?", path)
-    for label, truth in labels.items():
-        if truth not in is_target:
+    for label, missing in (("target", not is_target.any()), ("nontarget", is_target.all())):
+        if missing:
             raise InputError(f"holds no {label} trials; both kinds are needed to score", path)
-    _refuse_duplicates(path, pairs)
-    return Trials(path, pairs, np.array(is_target))
+    rows.refuse_repeats(path, "pair")
+    return Trials(path, rows, is_target)
 
 
-def read_scores(path: StrPath, trials: Trials) -> NDArray[np.float64]:
+def read_scores(path: StrPath, trials: Trials) -> Floats:
     """The score of every trial, in the order of the trials."""
-    pairs, scores = read_pair_scores(path, "speaker", "utterance")
-    if pairs == trials.pairs:
+    rows, scores = read_pair_scores(path, "speaker", "utterance")
+    wanted, found = trials.rows.keys, rows.keys_in(trials.rows)
+    if np.array_equal(wanted, found):
         return scores
-    position = {pair: i for i, pair in enumerate(pairs)}
-    order = [position.get(pair, -1) for pair in trials.pairs]
-    if -1 in order:
-        line = order.index(-1)
-        trial = " ".join(trials.pairs[line])
-        raise InputError(f"trial '{trial}' has no score in {path}; score it", trials.path, line + 1)
-    if len(pairs) > len(order):
-        line = min(position[pair] for pair in position.keys() - set(trials.pairs))
-        trial = " ".join(pairs[line])
-        raise InputError(f"no trial '{trial}' in {trials.path}; remove the score or use its trials", path, line + 1)
-    return scores[order]
+    order = np.argsort(found)
+    place = np.minimum(np.searchsorted(found, wanted, sorter=order), len(order) - 1)
+    matched = order[place]
+    absent = found[matched] != wanted
+    if absent.any():
+        row = int(absent.argmax())
+        message = f"trial '{trials.rows.told(row)}' has no score in {path}; score it"
+        raise InputError(message, trials.path, row + 1)
+    if len(rows) > len(wanted):
+        extra = np.ones(len(rows), bool)
+        extra[matched] = False
+        row = int(extra.argmax())
+        message = f"no trial '{rows.told(row)}' in {trials.path}; remove the score or use its trials"
+        raise InputError(message, path, row + 1)
+    return scores[matched]
 
 
-def write_scores(path: StrPath, trials: Trials, scores: NDArray[np.float64]) -> None:
+def write_scores(path: StrPath, trials: Trials, scores: Floats) -> None:
     """Write the scores of trials, in their order."""
-    write_pair_scores(path, ((*pair, score) for pair, score in zip(trials.pairs, scores.tolist(), strict=True)))
-
-
-def read_pair_scores(path: StrPath, first: str, second: str) -> tuple[list[Pair], NDArray[np.float64]]:
-    """Read ``<first> <second> <score>`` lines with finite scores and no pair twice; row i stands on line i + 1."""
-    pairs: list[Pair] = []
-    texts: list[str] = []
-    for _, (one, other, text) in read_rows(path, first, second, "score"):
-        pairs.append((one, other))
-        texts.append(text)
-    if not pairs:
-        raise InputError("holds no scores; is this the right file?", path)
-    _refuse_duplicates(path, pairs)
-    return pairs, _numbers(path, texts)
-
-
-def write_pair_scores(path: StrPath, rows: Iterable[tuple[str, str, float]]) -> None:
-    """Write ``<first> <second> <score>`` lines; a score has the digits that read as the same number."""
-    lines = (f"{one} {other} {repr(float(score)).removesuffix('.0')}\n" for one, other, score in rows)
-    with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(lines)
+    write_pair_scores(path, score_blocks(trials.rows, scores))
 
 
 def trial_speakers(
@@ -123,19 +102,19 @@ def trial_speakers(
     is the enrolled one for utterances with a target trial, else the utterance-id up to the first '-', else the
     utterance itself.
     """
-    own: dict[str, str] = {}
-    for line, ((spk, utt), is_target) in enumerate(zip(trials.pairs, trials.is_target, strict=True), start=1):
-        if is_target and own.setdefault(utt, spk) != spk:
-            message = f"'{utt}' is a target of both '{own[utt]}' and '{spk}'; an utterance has one speaker"
-            raise InputError(message, trials.path, line)
+    rows = trials.rows
+    own = _targets(trials)
     if utt2spk is None:
-        speaker = {utt: own.get(utt) or utt.partition("-")[0] or utt for _, utt in trials.pairs}
+        names_of = [
+            rows.firsts[spk] if spk >= 0 else utt.partition("-")[0] or utt
+            for utt, spk in zip(rows.seconds, own.tolist(), strict=True)
+        ]
     else:
-        speaker = _checked_speakers(trials, utt2spk, source)
-    names = sorted({spk for spk, _ in trials.pairs} | set(speaker.values()))
+        names_of = _checked_speakers(trials, utt2spk, source)
+    names = sorted({*rows.firsts, *names_of})
     index = {name: i for i, name in enumerate(names)}
-    enroll = np.array([index[spk] for spk, _ in trials.pairs])
-    return TrialSpeakers(names, enroll, np.array([index[speaker[utt]] for _, utt in trials.pairs]))
+    enroll, trial = (np.array([index[name] for name in given], np.intp) for given in (rows.firsts, names_of))
+    return TrialSpeakers(names, enroll[rows.first], trial[rows.second])
 
 
 def read_utterance_pairs(paths: Mapping[str, StrPath], utt2spk_path: StrPath) -> UtterancePairs:
@@ -143,56 +122,58 @@ def read_utterance_pairs(paths: Mapping[str, StrPath], utt2spk_path: StrPath) ->
     utt2spk = read_table(utt2spk_path, "speaker")
     read = {}
     for condition, path in paths.items():
-        pairs, scores = read_pair_scores(path, "utterance", "utterance")
-        for line, pair in enumerate(pairs, start=1):
-            for utt in pair:
-                if utt not in utt2spk:
-                    raise InputError(f"utterance '{utt}' is not in {utt2spk_path}; add it", path, line)
-        read[condition] = pairs, scores
-    utts = sorted({utt for pairs, _ in read.values() for pair in pairs for utt in pair})
+        rows, scores = read_pair_scores(path, "utterance", "utterance")
+        _refuse_unknown(rows, utt2spk, path, utt2spk_path)
+        read[condition] = rows, scores
+    utts = sorted({utt for rows, _ in read.values() for utt in (*rows.firsts, *rows.seconds)})
     names = sorted({utt2spk[utt] for utt in utts})
     utt_index = {utt: i for i, utt in enumerate(utts)}
     spk_index = {name: i for i, name in enumerate(names)}
     indexed = {}
-    for condition, (pairs, scores) in read.items():
-        first, second = np.array([(utt_index[a], utt_index[b]) for a, b in pairs]).T
-        indexed[condition] = PairScores(first, second, scores)
+    for condition, (rows, scores) in read.items():
+        first, second = (np.array([utt_index[utt] for utt in ids], np.intp) for ids in (rows.firsts, rows.seconds))
+        indexed[condition] = PairScores(first[rows.first], second[rows.second], scores)
     return UtterancePairs(names, np.array([spk_index[utt2spk[utt]] for utt in utts]), indexed)
 
 
-def _checked_speakers(trials: Trials, utt2spk: Mapping[str, str], source: StrPath) -> dict[str, str]:
-    """The part of `utt2spk` that the trials use, if it agrees with their labels."""
-    for line, ((spk, utt), is_target) in enumerate(zip(trials.pairs, trials.is_target, strict=True), start=1):
+def _refuse_unknown(rows: PairRows, utt2spk: Mapping[str, str], path: StrPath, source: StrPath) -> None:
+    bad = np.zeros(len(rows), bool)
+    for ids, column in ((rows.firsts, rows.first), (rows.seconds, rows.second)):
+        bad |= np.array([utt not in utt2spk for utt in ids])[column]
+    if bad.any():
+        row = int(bad.argmax())
+        utt = next(utt for utt in rows.told(row).split() if utt not in utt2spk)
+        raise InputError(f"utterance '{utt}' is not in {source}; add it", path, row + 1)
+
+
+def _targets(trials: Trials) -> NDArray[np.int64]:
+    """The enrolled speaker whom every utterance is a target of, as a number; -1 where there is none."""
+    lines = np.flatnonzero(trials.is_target)
+    spk, utt = trials.rows.first[lines], trials.rows.second[lines]
+    own = np.full(len(trials.rows.seconds), -1)
+    own[utt[::-1]] = spk[::-1]  # the first one counts
+    if (wrong := own[utt] != spk).any():
+        row = int(wrong.argmax())
+        one, other = (trials.rows.firsts[number] for number in (own[utt[row]], spk[row]))
+        message = f"'{trials.rows.seconds[utt[row]]}' is a target of both '{one}' and '{other}'"
+        raise InputError(f"{message}; an utterance has one speaker", trials.path, int(lines[row]) + 1)
+    return own
+
+
+def _checked_speakers(trials: Trials, utt2spk: Mapping[str, str], source: StrPath) -> list[str]:
+    """The speakers of the trial utterances by `utt2spk`, if it agrees with the labels."""
+    rows = trials.rows
+    given = [utt2spk.get(utt) for utt in rows.seconds]
+    enrolled = {name: number for number, name in enumerate(rows.firsts)}
+    number = np.array([-1 if name is None else enrolled.get(name, -1) for name in given])
+    unknown = np.array([name is None for name in given])
+    bad = unknown[rows.second] | ((number[rows.second] == rows.first) != trials.is_target)
+    if bad.any():
+        row = int(bad.argmax())
+        spk, utt = rows.firsts[rows.first[row]], rows.seconds[rows.second[row]]
         if utt not in utt2spk:
-            raise InputError(f"utterance '{utt}' is not in {source}; add it", trials.path, line)
-        if (utt2spk[utt] == spk) != is_target:
-            label = "target" if is_target else "nontarget"
-            message = (
-                f"{label} trial of '{spk}', but {source} says that '{utt}' is spoken by '{utt2spk[utt]}'; correct one"
-            )
-            raise InputError(message, trials.path, line)
-    return {utt: utt2spk[utt] for _, utt in trials.pairs}
-
-
-def _refuse_duplicates(path: StrPath, pairs: list[Pair]) -> None:
-    if len(set(pairs)) == len(pairs):
-        return
-    seen: set[Pair] = set()
-    for line, pair in enumerate(pairs, start=1):
-        if pair in seen:
-            raise InputError(f"pair '{' '.join(pair)}' appears twice; keep one line", path, line)
-        seen.add(pair)
-
-
-def _numbers(path: StrPath, texts: list[str]) -> NDArray[np.float64]:
-    """Parse finite numbers; the first that is not one is an error with its line."""
-    numbers = np.empty(len(texts))
-    for i, text in enumerate(texts):
-        try:
-            numbers[i] = to_number(text)
-        except ValueError:
-            raise InputError(f"score '{text}' is not a number; correct it", path, i + 1) from None
-    if not np.isfinite(numbers).all():
-        line = int(np.argmin(np.isfinite(numbers)))
-        raise InputError(f"score '{texts[line]}' is not finite; find out why the scorer gave it", path, line + 1)
-    return numbers
+            raise InputError(f"utterance '{utt}' is not in {source}; add it", trials.path, row + 1)
+        label = "target" if trials.is_target[row] else "nontarget"
+        message = f"{label} trial of '{spk}', but {source} says that '{utt}' is spoken by '{utt2spk[utt]}'; correct one"
+        raise InputError(message, trials.path, row + 1)
+    return [name for name in given if name is not None]

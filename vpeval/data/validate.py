@@ -17,7 +17,7 @@ from pathlib import Path
 from vpeval.audio.io import RATE
 from vpeval.core.errors import InputError
 from vpeval.data import layout
-from vpeval.data.clean import is_clean
+from vpeval.data.clean import good_lists, is_clean
 from vpeval.data.directory import invert
 from vpeval.data.layout import name_some
 from vpeval.data.raw import RawFile, RawLine, read_raw
@@ -64,6 +64,7 @@ def validate(
         remedy = "cut the audio into one file per utterance and remove segments"
         problems.append(Problem(path / "segments", None, "segments are not supported", remedy, "segments"))
 
+    names -= good_lists(path, names)
     if not problems and is_clean(path, names, spk_sort):
         if wav and audio:
             durations = read_raw(path / "utt2dur") if "utt2dur" in names else None

@@ -67,27 +67,41 @@ def _left_out(rows: slice, start: int, end: int, halved: bool) -> NDArray[np.boo
 def _calibrate(scores: AllScores, halved: bool, names: Sequence[str]) -> tuple[Levels | None, Floats]:
     """Log-likelihood ratios by Laplace-smoothed PAV, ascending, and the scores from which each but the first holds."""
     parts = [slice(start, end) for start, end in pairwise(scores.starts.tolist())]
-    targets = np.concatenate([scores.score[own, own][~_left_out(own, own.start, own.stop, halved)] for own in parts])
-    if not len(targets):
-        raise InputError("no pair of two utterances of one speaker; score speakers with two utterances or more")
     if len(names) == 1:
         raise InputError(f"no pair of two speakers, only '{names[0]}'; two speakers or more are needed")
-    others = _nontargets(scores.score, parts, halved)
-    level, at_level = np.unique(targets, return_counts=True)
-    # How many nontarget scores are below each level and up to it: bins of ascending scores, as many below as at levels.
-    edges = np.stack([np.searchsorted(others, level, side=side) for side in ("left", "right")], axis=1)
-    nontargets = np.diff(edges.ravel(), prepend=0, append=len(others))
-    del targets, others, edges
-    own_counts = np.zeros_like(nontargets)
-    own_counts[1::2] = at_level
-    bins = np.arange(len(nontargets), dtype=np.float64)
-    pooled = PooledScores(bins, own_counts, nontargets).reweighted(own_counts, nontargets)
+    level, at_level = _targets(scores.score, parts, halved)
+    pooled = _pool(at_level, _edges(_nontargets(scores.score, parts, halved), level))
     llr = pooled.laplace_llr
     new = np.flatnonzero(np.diff(llr)) + 1
     bound, below = np.divmod(pooled.score[new].astype(np.int64) - 1, 2)
     # A block begins at a target score, or right after one where it begins with nontarget scores.
     starts = np.where(below, np.nextafter(level[bound], np.inf), level[bound])
     return Levels.of(starts) if len(new) else None, llr[np.concatenate(([0], new))]
+
+
+def _targets(score: Floats, parts: Sequence[slice], halved: bool) -> tuple[Floats, Counts]:
+    """The distinct scores of pairs of one speaker, ascending, and how often each is there."""
+    targets = np.concatenate([score[own, own][~_left_out(own, own.start, own.stop, halved)] for own in parts])
+    if not len(targets):
+        raise InputError("no pair of two utterances of one speaker; score speakers with two utterances or more")
+    return np.unique(targets, return_counts=True)
+
+
+def _edges(others: Floats, level: Floats) -> Counts:
+    """How many of the sorted nontarget scores are below each level, and up to it: level by level, then all."""
+    edges = np.empty(2 * len(level) + 1, np.int64)
+    edges[0:-1:2] = np.searchsorted(others, level, side="left")
+    edges[1::2] = np.searchsorted(others, level, side="right")
+    edges[-1] = len(others)
+    return edges
+
+
+def _pool(at_level: Counts, edges: Counts) -> PooledScores:
+    """Counts in bins of ascending scores: below the first level, at it, between it and the next, and so on."""
+    nontargets = np.diff(edges, prepend=0)
+    targets = np.zeros_like(nontargets)
+    targets[1::2] = at_level
+    return PooledScores(np.arange(len(edges), dtype=np.float64), targets, nontargets).reweighted(targets, nontargets)
 
 
 def _nontargets(score: Floats, parts: Sequence[slice], halved: bool) -> Floats:

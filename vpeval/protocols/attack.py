@@ -77,8 +77,7 @@ def attack(subject: TrialSet, backend: Path | None) -> tuple[Trials, Floats]:
     """The trials of a pair of sets, and their scores: cosines, or LLRs of a back end."""
     trials = read_trials(subject.data / "trials")
     model = load(backend) if backend else None
-    scores = score_trials(read_cached(subject.enroll), read_cached(subject.trial), trials.pairs, model)
-    return trials, np.array(scores)
+    return trials, score_trials(read_cached(subject.enroll), read_cached(subject.trial), trials.rows, model)
 
 
 def calibrate(development: Sequence[tuple[Trials, Floats]]) -> Calibration:

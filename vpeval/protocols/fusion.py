@@ -47,7 +47,7 @@ def held_out(attackers: Sequence[str], development: Sequence[Scored], which: int
     place = {name: number for number, name in enumerate(sorted({*enrolled, *speaking}))}
     enroll, speaker = (np.array([place[name] for name in names], np.intp) for names in (enrolled, speaking))
     fused = fuse_held_out(attackers, _stacked(parts), _truths(parts), enroll, speaker, seed)
-    sizes = [len(trials.pairs) for trials, _ in parts]
+    sizes = [len(trials) for trials, _ in parts]
     start = sum(sizes[:which])
     return parts[which][0], fused[start : start + sizes[which]]
 

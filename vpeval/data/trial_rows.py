@@ -1,0 +1,214 @@
+"""Trials of a data directory that are too many for a tuple of tuples, but look like one.
+
+A full cross product is described by its sides (`CrossTrials`). A large file is read when somebody asks for its trials,
+and then by columns (`TrialFile`): most who load a data directory do not.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, repeat
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vpeval.core.errors import InputError
+from vpeval.data import layout
+from vpeval.data.pairs import Block, PairRows, StrPath, read_pairs, write_pairs
+
+Trial = tuple[str, str, str]
+Name = Callable[[str], str]
+
+_LABELS = np.array(layout.LABELS[::-1])  # by whether it is a target
+
+
+class TrialRows(Sequence[Trial]):
+    """Trials in C-locale order: ``(speaker, utterance, label)``."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Block]:
+        """Speakers, utterances and labels of all trials, many at a time."""
+
+    @abstractmethod
+    def of(self, utts: Collection[str]) -> TrialRows:
+        """The trials of some utterances."""
+
+    @abstractmethod
+    def renamed(self, spk_id: Name, utt_id: Name) -> TrialRows:
+        """The same with other ids."""
+
+    @property
+    @abstractmethod
+    def targets(self) -> int:
+        """How many are target trials."""
+
+    def __iter__(self) -> Iterator[Trial]:
+        for block in self.blocks():
+            yield from zip(*block, strict=True)
+
+    @overload
+    def __getitem__(self, index: int) -> Trial: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Trial, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Trial | tuple[Trial, ...]:
+        if isinstance(index, slice):
+            return tuple(islice(self, *index.indices(len(self))))
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError(index)
+        return next(islice(self, place, None))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # as that of a list
+
+
+@dataclass(frozen=True, eq=False)
+class CrossTrials(TrialRows):
+    """Every enrolled speaker with every utterance; a target is an utterance with its own speaker."""
+
+    speakers: tuple[str, ...]
+    owner: Mapping[str, str]
+    """Utterance → speaker, for the trial utterances; both in C-locale order."""
+
+    def __len__(self) -> int:
+        return len(self.speakers) * len(self.owner)
+
+    def blocks(self) -> Iterator[Block]:
+        """A block for every enrolled speaker."""
+        utts, owners = list(self.owner), np.array(list(self.owner.values()))
+        for spk in self.speakers:
+            yield list(repeat(spk, len(utts))), utts, _LABELS[(owners == spk).astype(np.intp)].tolist()
+
+    def of(self, utts: Collection[str]) -> CrossTrials:
+        """The trials of some utterances."""
+        return CrossTrials(self.speakers, {utt: spk for utt, spk in self.owner.items() if utt in utts})
+
+    def renamed(self, spk_id: Name, utt_id: Name) -> CrossTrials:
+        """The same with other ids."""
+        owner = sorted((utt_id(utt), spk_id(spk)) for utt, spk in self.owner.items())
+        return CrossTrials(tuple(sorted(map(spk_id, self.speakers))), dict(owner))
+
+    @property
+    def targets(self) -> int:
+        """How many are target trials."""
+        enrolled = set(self.speakers)
+        return sum(spk in enrolled for spk in self.owner.values())
+
+
+@dataclass(frozen=True, eq=False)
+class TrialFile(TrialRows):
+    """The trials of a large file, which is read and checked when they are first asked for."""
+
+    load: Callable[[], tuple[PairRows, NDArray[np.bool_]]]
+
+    @classmethod
+    def at(cls, path: StrPath, utts: Collection[str]) -> TrialFile:
+        """Those of file `path`, in a directory that has the utterances `utts`."""
+
+        def load() -> tuple[PairRows, NDArray[np.bool_]]:
+            rows, is_target = read_labelled(path)
+            unknown = np.array([utt not in utts for utt in rows.seconds], bool)[rows.second]
+            if unknown.any():
+                row = int(unknown.argmax())
+                name = rows.seconds[rows.second[row]]
+                raise InputError(f"utterance '{name}' is not in utt2spk; remove the line", path, row + 1)
+            rows.refuse_repeats(path, "trial")
+            return rows, is_target
+
+        return cls(load)
+
+    @cached_property
+    def _sorted(self) -> tuple[PairRows, NDArray[np.bool_]]:
+        rows, is_target = self.load()
+        if (np.diff(rows.keys) > 0).all():
+            return rows, is_target
+        order = np.argsort(rows.keys)
+        return PairRows(rows.firsts, rows.seconds, rows.first[order], rows.second[order]), is_target[order]
+
+    def __len__(self) -> int:
+        return len(self._sorted[0])
+
+    def blocks(self) -> Iterator[Block]:
+        """Some thousand trials at a time."""
+        rows, is_target = self._sorted
+        start = 0
+        for first, second in rows.blocks():
+            yield first, second, _LABELS[is_target[start : start + len(first)].astype(np.intp)].tolist()
+            start += len(first)
+
+    def of(self, utts: Collection[str]) -> TrialFile:
+        """The trials of some utterances."""
+
+        def load() -> tuple[PairRows, NDArray[np.bool_]]:
+            rows, is_target = self._sorted
+            kept = np.array([utt in utts for utt in rows.seconds], bool)[rows.second]
+            return PairRows(rows.firsts, rows.seconds, rows.first[kept], rows.second[kept]), is_target[kept]
+
+        return TrialFile(load)
+
+    def renamed(self, spk_id: Name, utt_id: Name) -> TrialFile:
+        """The same with other ids."""
+
+        def load() -> tuple[PairRows, NDArray[np.bool_]]:
+            rows, is_target = self._sorted
+            (firsts, first), (seconds, second) = (
+                _in_order([name(each) for each in names], column)
+                for name, names, column in (
+                    (spk_id, rows.firsts, rows.first),
+                    (utt_id, rows.seconds, rows.second),
+                )
+            )
+            return PairRows(firsts, seconds, first, second), is_target
+
+        return TrialFile(load)
+
+    @property
+    def targets(self) -> int:
+        """How many are target trials."""
+        return int(self._sorted[1].sum())
+
+
+def read_labelled(path: StrPath) -> tuple[PairRows, NDArray[np.bool_]]:
+    """The pairs of a trials file in file order, and which are targets; a label that is none is an InputError."""
+
+    def parse(texts: list[str], line: int) -> NDArray[np.bool_]:
+        if set(texts) <= set(layout.LABELS):
+            return np.fromiter(map(layout.LABELS[0].__eq__, texts), np.bool_, len(texts))
+        row = next(i for i, text in enumerate(texts) if text not in layout.LABELS)
+        raise InputError(f"'{texts[row]}' is not a label; write target or nontarget", path, line + row)
+
+    rows, is_target = read_pairs(path, layout.FIELDS["trials"], parse)
+    return rows, is_target.astype(np.bool_, copy=False)
+
+
+def write_trials(path: StrPath, trials: Sequence[Trial]) -> None:
+    """Write trials in C-locale order."""
+    if isinstance(trials, TrialRows):
+        write_pairs(path, trials.blocks())
+    else:
+        write_pairs(path, [list(zip(*sorted(trials), strict=True))] if trials else [])
+
+
+def count_targets(trials: Sequence[Trial]) -> int:
+    """How many are target trials."""
+    if isinstance(trials, TrialRows):
+        return trials.targets
+    return sum(label == layout.LABELS[0] for _, _, label in trials)
+
+
+def _in_order(names: list[str], column: NDArray[np.int32]) -> tuple[list[str], NDArray[np.int32]]:
+    """Names in C-locale order, and a column of numbers into them."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    place = np.empty(len(names), np.int32)
+    place[order] = np.arange(len(names), dtype=np.int32)
+    return [names[i] for i in order], place[column]

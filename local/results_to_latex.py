@@ -3,6 +3,8 @@
 
 Usage: local/results_to_latex.py [options] [<name>=]<results> ...
  e.g.: local/results_to_latex.py exp/mini/runs/mcadams/results.jsonl b2=RESULTS_mcadams
+       local/results_to_latex.py --metrics "eer_kaldi wer" --attackers ecapa_plda --systems "original mcadams" \\
+         --intervals false exp/mini/runs/mcadams/results.jsonl
 
 Results are results.jsonl or result files of VoicePrivacy 2020, 2022, 2024 or 2026; <name> names their system. Written
 are <out-dir>/<results>.<table>.tex: the six tables of the 2020 challenge (ASV and ASR; dev, test, combined) and, in
@@ -10,6 +12,7 @@ booktabs style, all privacy metrics (privacy_dev, privacy_test), systems side by
 metrics over N and L (legal) and similarity rank disclosure (srd, srd_fit). What has no data is left out.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from vpeval.core import script
@@ -18,6 +21,7 @@ from vpeval.results.editions import EDITIONS
 from vpeval.results.formats import latex
 from vpeval.results.formats.latex_files import write_latex
 from vpeval.results.load import Source, load
+from vpeval.results.select import select
 
 
 def main() -> None:
@@ -25,11 +29,17 @@ def main() -> None:
     parser = script.Parser(__doc__)
     parser.add_argument("--style", choices=latex.STYLES, default="booktabs", help="vpc2020: the challenge's own tables")
     parser.add_argument("--edition", choices=EDITIONS, default="2020", help="whose EER stands beside SRD (2020)")
+    parser.add_argument("--metrics", type=str.split, default=[], metavar="LIST", help="names of docs/metrics.md (all)")
+    parser.add_argument("--attackers", type=str.split, default=[], metavar="LIST", help="attackers (all)")
+    parser.add_argument("--systems", type=str.split, default=[], metavar="LIST", help="systems, in this order (all)")
+    parser.add_argument("--intervals", type=script.boolean, default=True, help="true: with intervals (true)")
     parser.add_argument("--out-dir", type=Path, help="default: latex/ beside the first input")
     parser.add_argument("results", nargs="+", type=Source.parse)
     args = parser.parse_args()
 
-    records = load(args.results)
+    records = select(load(args.results), args.metrics, args.attackers, args.systems)
+    if not args.intervals:
+        records = [replace(record, lower=None, upper=None) for record in records]
     first = args.results[0].path
     out_dir = args.out_dir or first.parent / "latex"
     stem = table_stem(first) if len(args.results) == 1 else "comparison"

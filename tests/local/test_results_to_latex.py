@@ -1,6 +1,8 @@
 import pytest
 from in_process import call
 
+from vpeval.results.records import Record, write_records
+
 DEV = """\
 ASV-toy_dev_enrolls-toy_dev_trials_f
   EER: 18%
@@ -96,3 +98,33 @@ def test_files_of_both_attackers_of_2022_have_tables_of_their_own(tmp_path):
     tables = {path.name: path.read_text() for path in (tmp_path / "latex").iterdir()}
     assert "8.600" in tables["results.anon_x.ASV_dev.tex"]
     assert "9.700" in tables["results.orig_x.ASV_dev.tex"]
+
+
+def test_metrics_attackers_and_systems_are_chosen_and_intervals_left_out(convert, tmp_path):
+    def eer(system, condition, attacker, metric="eer_kaldi"):
+        tags = {"system": system, "set": "toy_test_trials_f", "gender": "f", "condition": condition}
+        return Record(metric, 0.2, 0.1, 0.3, attacker=attacker, **tags)
+
+    records = [eer("original", "oo", "a"), eer("one", "aa", "a"), eer("one", "aa", "b"), eer("two", "aa", "a")]
+    wer = Record("wer", 5.0, 4.0, 6.0, system="two", set="toy_test_asr", condition="a", attacker="asr")
+    write_records(tmp_path / "all.jsonl", [*records, eer("two", "aa", "a", "min_cllr"), wer])
+    options = ["--metrics", "eer_kaldi wer", "--attackers", "a", "--systems", "two one", "--intervals", "false"]
+    assert convert(*options, "--out-dir", "tables", "all.jsonl").returncode == 0
+    table = (tmp_path / "tables/all.systems_test.tex").read_text()
+    assert "& two & one \\\\" in table
+    assert table.count("EER") == 1 and "C_" not in table and "asr" in table and "[" not in table.split("midrule")[1]
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "told"),
+    [
+        ("--metrics", "eer", "no metric 'eer' in these results; there are: "),
+        ("--metrics", "deid", "'deid' was not measured; there are: "),
+        ("--attackers", "x", "no attacker 'x' in these results; there are: "),
+        ("--systems", "x", "no system 'x' in these results; there are: "),
+    ],
+)
+def test_what_is_not_there_is_an_error_that_names_what_is(convert, option, name, told):
+    done = convert(option, name, "run/results.txt")
+    assert done.returncode == 1
+    assert told in done.stderr

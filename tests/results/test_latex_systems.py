@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from test_latex import compile_tables, needs_latex
 
@@ -58,9 +60,24 @@ def test_every_kind_of_table_is_made_from_what_there_is():
 
 def test_systems_stand_side_by_side_with_the_best_in_bold():
     rows = body(latex_systems.tables(RECORDS)["systems_test"])
-    assert rows[0] == [r"EER (Kaldi), \% $\uparrow$", "o-a", "ecapa", "5.00", r"\textbf{30.00}", r"\textbf{30.00}"]
-    assert rows[1][3:] == ["5.00", r"20.00 {\scriptsize [10.00, 30.00]}", r"\textbf{25.00}"]
+    assert rows[0] == [
+        r"EER (Kaldi), \% $\uparrow$",
+        "o-a",
+        "ecapa",
+        r"5.00 {\scriptsize (o-o)}",
+        r"\textbf{30.00}",
+        r"\textbf{30.00}",
+    ]
+    assert rows[1][3:] == [r"5.00 {\scriptsize (o-o)}", r"20.00 {\scriptsize [10.00, 30.00]}", r"\textbf{25.00}"]
     assert rows[-1] == [r"WER, \% $\downarrow$", "a", "w", "4.00", r"\textbf{8.00}", "9.00"]
+
+
+def test_captions_speak_of_intervals_where_there_are_some():
+    bare = [replace(record, lower=None, upper=None) for record in RECORDS]
+    for name, text in latex_systems.tables(RECORDS).items():
+        shown = name in ("systems_test", "legal", "srd")
+        assert (r"with 95\,\% intervals" in text, r"\scriptsize [" in text) == (shown, shown)
+    assert not any("interval" in text for text in latex_systems.tables(bare).values())
 
 
 def test_numbers_without_a_better_end_have_no_best_and_signs_are_set_as_such():

@@ -109,11 +109,14 @@ def _systems(records: Sequence[Record], partition: str) -> str:
         if len(same) == 1:
             found.setdefault(ORIGINAL, same[0][ORIGINAL])
         kind = describe(metric)
+        row = _row_of(found, systems, kind)
+        if ORIGINAL in found and found[ORIGINAL].condition == "oo" != condition:
+            row[systems.index(ORIGINAL)] += r" {\scriptsize (o-o)}"
         title = f"{kind.latex}{_ARROWS[kind.better]}" + (f" ({escape(extra)})" if extra else "")
-        lines.append([title, "-".join(condition), escape(attacker), *_row_of(found, systems, kind)])
+        lines.append([title, "-".join(condition), escape(attacker), *row])
     caption = (
         f"Systems side by side: averages over the sets of the {_PARTITIONS[partition]}, weighted as in VoicePrivacy "
-        r"2022; with 95\,\% intervals where known, the best system in bold."
+        f"2022{_intervals(records)}; the best system in bold. o-o: original speech has no other condition."
     )
     head = ["Metric", "Condition", "Attacker / recogniser", *map(escape, systems)]
     return _table("lll" + "r" * len(systems), [head], lines, caption, f"systems-{partition}")
@@ -145,8 +148,8 @@ def _legal(records: Sequence[Record]) -> str:
         heads.append(["", "", "", "", *(escape(c[2]) for c in columns)])
     heads.append(["Metric $\\downarrow$", "$N$", "$L$", "Chance", *("-".join(c[1]) for c in columns)])
     caption = (
-        r"Singling out, linkability and $1-$EER over the number $N$ of speakers and $L$ of utterances per speaker, "
-        r"with 95\,\% intervals."
+        "Singling out, linkability and $1-$EER over the number $N$ of speakers and $L$ of utterances per speaker"
+        f"{_intervals(records)}."
     )
     return _table("lrrr" + "r" * len(columns), heads, lines, caption, "legal")
 
@@ -174,8 +177,8 @@ def _srd(records: Sequence[Record], means: Sequence[Record], estimator: str, edi
     over += [""] * (len(columns) - len(_SRD) * len(attackers))
     how = "" if estimator == "empirical" else " from beta-binomial distributions fitted to the ranks"
     caption = (
-        f"Similarity rank disclosure{how}: maximum and mean disclosure in bit, identification rate and rank spread, "
-        r"with 95\,\% intervals."
+        f"Similarity rank disclosure{how}: maximum and mean disclosure in bit, identification rate and rank spread"
+        f"{_intervals(record for _, own in columns for record in own.values())}."
     )
     return _table("l" + "r" * len(columns), [over, head], rows, caption, "srd" if not how else "srd-fit")
 
@@ -189,6 +192,11 @@ def _strongest_eers(means: Iterable[Record], edition: str) -> dict[str, Record]:
         if record.metric == metric and (record.system not in eers or record.value < eers[record.system].value):
             eers[record.system] = record
     return eers
+
+
+def _intervals(records: Iterable[Record]) -> str:
+    """What a caption says of intervals."""
+    return r", with 95\,\% intervals" if any(record.lower is not None for record in records) else ""
 
 
 def _in_order(names: Iterable[str]) -> list[str]:

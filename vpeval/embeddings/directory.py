@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from os import PathLike
 from pathlib import Path
 
@@ -132,7 +132,15 @@ class Embeddings:
 
     def shuffled(self, seed: int, label: str) -> Indices:
         """All rows, those of every speaker in a random order."""
-        return np.lexsort((generator(seed, label).random(len(self.utts)), self.owners))
+        if (seed, label) not in self._orders:
+            self._orders.clear()
+            self._orders[seed, label] = np.lexsort((generator(seed, label).random(len(self.utts)), self.owners))
+        return self._orders[seed, label]
+
+    @cached_property
+    def _orders(self) -> dict[tuple[int, str], Indices]:
+        """The last random order: every L asks for the same one."""
+        return {}
 
     def _some(self, wanted: NDArray[np.bool_]) -> Embeddings:
         if not wanted.any():

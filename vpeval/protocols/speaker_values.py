@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
 
@@ -62,8 +62,8 @@ class Scores:
 
 def write_speaker_values(path: str | PathLike[str], values: Iterable[SpeakerValue]) -> None:
     """Write the values in the order given, atomically."""
-    rows = ["\t".join(map(str, astuple(value))) for value in values]
-    write_text(path, "".join(f"{row}\n" for row in ["\t".join(_COLUMNS), *rows]))
+    rows = (f"{one.metric}\t{one.speaker}\t{one.N}\t{one.L}\t{one.value}\n" for one in values)
+    write_text(path, "".join(["\t".join(_COLUMNS), "\n", *rows]))
 
 
 def read_speaker_values(path: str | PathLike[str]) -> list[SpeakerValue]:

@@ -140,8 +140,9 @@ def _verify(archive: Archive, scored: Scored, sets: Sets) -> dict[str, float] | 
     trials = read_labels(archive, scored, sets)
     if trials is None:
         return None
-    scores = read_submitted(archive, scored, 2 * len(trials.pairs) + 1000)
-    labels = set(trials.pairs)
+    pairs = list(trials.rows)
+    scores = read_submitted(archive, scored, 2 * len(pairs) + 1000)
+    labels = set(pairs)
     if missing := sorted(labels - scores.keys()):
         some = name_some(" ".join(pair) for pair in missing)
         archive.complain(scored.file, f"lacks {len(missing)} of {len(labels)} trials ({some})", "score them", "scores")
@@ -150,7 +151,7 @@ def _verify(archive: Archive, scored: Scored, sets: Sets) -> dict[str, float] | 
         archive.complain(scored.file, f"scores {len(unknown)} pairs that are no trials ({some})", "remove them", "ids")
     if missing or unknown:
         return None
-    values = np.array([scores[pair] for pair in trials.pairs])
+    values = np.array([scores[pair] for pair in pairs])
     if not np.isfinite(values).all():
         return None
     if values.min() == values.max():

@@ -22,7 +22,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.core.tables import read_table
 from vpeval.data.layout import name_some
-from vpeval.data.trials import Pair
+from vpeval.data.pairs import Pair, PairRows
 from vpeval.embeddings.directory import Embeddings, group_rows
 from vpeval.submission.archive import Archive
 from vpeval.submission.data import Sets
@@ -62,8 +62,8 @@ def _draw(archive: Archive, scored: Scored, sets: Sets, how: Rescoring) -> list[
     if trials is None:
         return []
     rng = generator(how.seed, f"trials to score again of {scored.folder}")
-    chosen = rng.permutation(len(trials.pairs))[: how.trials]
-    return [trials.pairs[int(row)] for row in sorted(chosen)]
+    pairs = list(trials.rows)
+    return [pairs[int(row)] for row in sorted(rng.permutation(len(pairs))[: how.trials])]
 
 
 def _heard(drawn: Mapping[Scored, Sequence[Pair]], sets: Sets) -> set[tuple[str, str, str]]:
@@ -136,7 +136,7 @@ def _one(
         enroll = listener.embeddings(conf, scored.enrolls, scored.condition[0], enrolled)
         tried = {utt: "" for _, utt in pairs}
         trial = listener.embeddings(conf, scored.trials, scored.condition[1], tried)
-        ours = np.array(score_trials(enroll, trial, pairs, backend))
+        ours = score_trials(enroll, trial, PairRows.of(pairs), backend)
     except InputError as error:
         archive.unverified.append(f"{scored.file}: not made again from the audio ({error})")
         return ""

@@ -1,4 +1,5 @@
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -45,7 +46,44 @@ def test_a_small_set_is_always_looked_at_in_full(data: Path) -> None:
     before = named_audio(data)
     overwrite(data / "wav/a/a-1.wav")
     assert named_audio(data) != before
-    assert not (data / INDEX).exists()
+
+
+def again(folder: Path) -> None:
+    """What a copy does: the same contents, at another time."""
+    for path in sorted(folder.rglob("*")):
+        os.utime(path, ns=(0, path.stat().st_mtime_ns + 10**9 - 5 * 10**11))
+
+
+@pytest.mark.parametrize("most", [2, 4096])
+def test_a_copy_of_the_folder_of_a_run_has_the_same_audio(
+    data: Path, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sound, "MANY", most)
+    monkeypatch.chdir(tmp_path)
+    (data / "wav.scp").write_text("".join(f"{u} set/wav/{u[0]}/{u}.wav\n" for u in ("a-1", "a-2", "b-1")))
+    before = named_audio(data)
+    write_stamp(data / STAMP, PRINT, [data])
+    shutil.copytree(tmp_path / "set", tmp_path / "moved/set", copy_function=shutil.copy)
+    again(tmp_path / "moved")
+    monkeypatch.chdir(tmp_path / "moved")
+    assert named_audio(Path("set")) == before
+    assert is_current(Path("set") / STAMP, PRINT, [Path("set")])
+    exchange(Path("set/wav/a/a-1.wav"))
+    assert named_audio(Path("set")) != before
+    assert why(Path("set") / STAMP, PRINT, [Path("set")]) == "its files were touched"
+
+
+def test_audio_elsewhere_counts_by_size_and_time(data: Path) -> None:
+    before = named_audio(data)
+    again(data / "wav")
+    assert named_audio(data) != before
+
+
+def test_audio_of_ours_is_read_once(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = named_audio(data)
+    monkeypatch.setattr(sound, "digest_of", lambda files: pytest.fail("they were read before"))
+    assert named_audio(data) == before
 
 
 def test_of_a_large_set_the_folders_tell_whether_files_have_changed(data: Path, many: None) -> None:

@@ -1,10 +1,12 @@
-"""Has the audio of a set changed? A digest over the size and the time of change of every file, and when to believe it.
+"""Has the audio of a set changed? A digest over its files, and when to believe one that was seen before.
 
-Looking at a million files takes minutes on some disks, and a run asks again and again. What was seen is therefore kept:
-of the audio that a wav.scp names, in a hidden file beside it; of audio that was published, in the stamp. It is believed
-as long as wav.scp and the folders of the audio are as they were then, that is until a file appears, disappears or is
-exchanged. Only a file that is overwritten in place goes unnoticed, in a set of more than `MANY` files:
-``--verify true`` (VPEVAL_VERIFY) looks at all of them.
+Audio in the folder of the run counts by content, so that a folder that was copied is recognised; audio elsewhere, which
+others made and nobody moves along, by size and time of change. Reading a million files takes minutes, and to look at
+them takes long on some disks, and a run asks again and again. What was seen is therefore kept: of the audio that a
+wav.scp names, in a hidden file beside it; of audio that was published, in the stamp. It is believed as long as sizes
+and times of all files are as they were then, and in a set of more than `MANY` files as long as wav.scp and the folders
+of the audio are, that is until a file appears, disappears or is exchanged. Only a file that is overwritten in place
+goes unnoticed there: ``--verify true`` (VPEVAL_VERIFY) reads all of them.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ import json
 import os
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from vpeval.core.digests import hash_of
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.publish import INDEX
@@ -28,6 +32,9 @@ MANY = 4096
 """Sets of no more files than that are always looked at in full."""
 FOLDER = "wav"
 """Where the audio is that a set brings along."""
+_VERSION = 2
+_READERS = 4
+_ABSENT = "absent"
 _SETTLED_SECONDS = 1.0  # a folder that changed just now may change once more without its time telling
 
 
@@ -45,42 +52,75 @@ def named_audio(directory: Path) -> str:
     status = scp.stat()
     known = [status.st_size, status.st_mtime_ns, status.st_ino]
     found = {} if is_verifying() else _read(index)
-    if found.get("scp") == known and found.get("cwd") == str(Path.cwd()) and _unchanged(found.get("folders")):
+    here = found.get("version") == _VERSION and found.get("cwd") == str(Path.cwd())
+    if here and found.get("scp") == known and found.get("folders") and _unchanged(found["folders"]):
         return str(found.get("digest"))
     entries = sorted((utt, entry) for utt, entry in read_table(scp).items() if not is_pipe(entry))
-    folders = _times({entry.rpartition("/")[0] or "." for _, entry in entries})
-    digest = digest_of(entries)
-    if len(entries) > MANY and max(folders.values()) < (time.time() - _SETTLED_SECONDS) * 1e9:
-        seen = {"scp": known, "cwd": str(Path.cwd()), "folders": folders, "digest": digest}
-        with suppress(OSError):  # somebody else's directory: then all files are looked at each time
-            write_text(index, json.dumps(seen))
+    seen = times_of(entries)
+    if found.get("times") == seen and found.get("version") == _VERSION:
+        digest = str(found["digest"])
+    else:
+        digest = digest_of(entries)
+    folders = _times({entry.rpartition("/")[0] or "." for _, entry in entries}) if len(entries) > MANY else {}
+    if max(folders.values(), default=0) < (time.time() - _SETTLED_SECONDS) * 1e9:
+        kept = {"version": _VERSION, "scp": known, "cwd": str(Path.cwd()), "folders": folders, "times": seen}
+        if kept != {name: found.get(name) for name in kept}:
+            with suppress(OSError):  # somebody else's directory: then all files are looked at each time
+                write_text(index, json.dumps({**kept, "digest": digest}))
     return digest
 
 
 def published_audio(directory: Path, believed: object = None) -> dict[str, Any]:
-    """What is in the folder of audio of a set: number of files, digests of the files and of their folders.
+    """What is in the folder of audio of a set: number of files, digests of contents, of times, and of folders.
 
-    `believed` is what was there at an earlier time: if the folders are as they were then, so are the files.
+    `believed` is what was there at an earlier time: where times are as they were then, so are the files, and of many
+    files the times of their folders say it.
     """
     home = directory / FOLDER
     folders = _digest_of_folders(home)
-    if isinstance(believed, dict) and believed.get("folders") == folders and believed.get("files", 0) > MANY:
-        return believed
+    before: dict[str, Any] = believed if isinstance(believed, dict) else {}
+    if before.get("folders") == folders and before.get("files", 0) > MANY:
+        return before
     files = [(str(path.relative_to(home)), str(path)) for path in sorted(home.rglob("*")) if not path.is_dir()]
-    return {"files": len(files), "digest": digest_of(files), "folders": folders}
+    seen = times_of(files)
+    digest = str(before["digest"]) if before.get("times") == seen else digest_of(files)
+    return {"files": len(files), "digest": digest, "times": seen, "folders": folders}
 
 
 def digest_of(files: Iterable[tuple[str, str]]) -> str:
-    """A digest over (name, path) of files; one that is not there counts as such."""
+    """A digest over (name, path) of files: of contents of ours, of sizes and times of others'; absent ones as such."""
+    names, paths = zip(*files, strict=True) if (files := list(files)) else ((), ())
+    digest = hashlib.sha256()
+    with ThreadPoolExecutor(_READERS) as readers:
+        for name, identity in zip(names, readers.map(_identity, paths), strict=True):
+            digest.update(f"{name}\0{identity}\0".encode())
+    return digest.hexdigest()
+
+
+def times_of(files: Iterable[tuple[str, str]]) -> str:
+    """The same of sizes and times only, which tell in a moment that nothing has happened."""
     digest = hashlib.sha256()
     for name, path in files:
-        try:
-            status = os.stat(path)  # noqa: PTH116 (a million times)
-        except OSError:
-            digest.update(f"{name}\0absent\0".encode())
-        else:
-            digest.update(f"{name}\0{status.st_size} {status.st_mtime_ns}\0".encode())
+        digest.update(f"{name}\0{_size_and_time(path)}\0".encode())
     return digest.hexdigest()
+
+
+def _identity(path: str) -> str:
+    here = str(Path.cwd())
+    if path.startswith("/") and not path.startswith(f"{here}/"):
+        return _size_and_time(path)
+    try:
+        return hash_of(path, os.stat(path), again=is_verifying())  # noqa: PTH116 (a million times)
+    except OSError:
+        return _ABSENT
+
+
+def _size_and_time(path: str) -> str:
+    try:
+        status = os.stat(path)  # noqa: PTH116 (a million times)
+    except OSError:
+        return _ABSENT
+    return f"{status.st_size} {status.st_mtime_ns}"
 
 
 def _digest_of_folders(home: Path) -> str:

@@ -2,9 +2,11 @@
 
 A step compares the fingerprint of what it is about to do with the one in the stamp beside its outputs: equal, and the
 outputs untouched, means that there is nothing to do. A fingerprint is made of options, of inputs and of code, which is
-the import closure of the step's entry points. Small files count by content, large files by size and time of change,
-and the audio of a set by one digest (`vpeval.jobs.sound`), so that asking about a million utterances takes a moment.
-Where nothing is to be believed (VPEVAL_VERIFY), outputs are compared with their digests, too.
+the import closure of the step's entry points. Files count by content, under names relative to the folder of the run, so
+that a folder that was copied or moved is recognised; large files and corpora elsewhere count by size and time of
+change. What was read once is not read again while size and time are the same, and the audio of a set counts by one
+digest (`vpeval.jobs.sound`), so that asking about a million utterances takes a moment. Where nothing is to be believed
+(VPEVAL_VERIFY), everything is read.
 """
 
 from __future__ import annotations
@@ -13,11 +15,12 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+from vpeval.core.digests import hash_of
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.publish import STAMP as STAMP
@@ -26,7 +29,7 @@ from vpeval.jobs.closure import ROOT, closure
 
 _LARGE = 4 << 20
 _AUDIO = {".wav", ".flac", ".ogg", ".opus", ".mp3"}
-_VERSION = 3
+_VERSION = 4
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,8 @@ def fingerprint(
     """
     files = sorted({file for entry in code for file in closure(entry)})
     return Fingerprint(
-        {name: str(value) for name, value in options.items()},
-        {str(path): _digest(Path(path)) for path in inputs},
+        {name: _name(value) if isinstance(value, Path) else str(value) for name, value in options.items()},
+        {_name(Path(path)): _digest(Path(path)) for path in inputs},
         {str(file.relative_to(ROOT)): _identity(file) for file in files},
     )
 
@@ -69,7 +72,7 @@ def fingerprint(
 def is_current(stamp: Path, wanted: Fingerprint, outputs: Sequence[Path]) -> bool:
     """Whether `outputs` were made under fingerprint `wanted` and have not been touched since."""
     found = read_stamp(stamp)
-    return bool(found) and not wanted.changes(found) and _is_untouched(found, outputs)
+    return bool(found) and not wanted.changes(found) and _is_untouched(stamp, found, outputs)
 
 
 def write_stamp(stamp: Path, made_from: Fingerprint, outputs: Sequence[Path]) -> None:
@@ -96,26 +99,52 @@ def why(stamp: Path, wanted: Fingerprint, outputs: Sequence[Path]) -> str:
         return "not made yet"
     if changed := wanted.changes(found):
         return "changed: " + ", ".join(changed[:3]) + (" …" if len(changed) > 3 else "")
-    return "" if _is_untouched(found, outputs) else "its files were touched"
+    return "" if _is_untouched(stamp, found, outputs) else "its files were touched"
 
 
-def _is_untouched(found: Mapping[str, Any], outputs: Sequence[Path]) -> bool:
-    """Whether outputs are as a stamp says."""
+def _is_untouched(stamp: Path, found: Mapping[str, Any], outputs: Sequence[Path]) -> bool:
+    """Whether outputs are as a stamp says; where only times differ, as after a copy, the stamp takes note."""
     believed: Mapping[str, Any] = {} if sound.is_verifying() else found
     files, audio = _listing(outputs, believed.get("files")), _audio(outputs, believed.get("audio"))
-    return bool(found.get("files") == files and found.get("audio") == audio)
+    if _contents(files, audio) != _contents(found.get("files"), found.get("audio")):
+        return False
+    if (files, audio) != (found.get("files"), found.get("audio")):
+        with suppress(OSError):  # somebody else's: then it is read again each time
+            write_text(stamp, json.dumps({**found, "files": files, "audio": audio}, indent=0) + "\n")
+    return True
+
+
+def _contents(files: Any, audio: Any) -> object:
+    """What a listing says, but for times."""
+    try:
+        return (
+            {name: (size, digest) for name, (size, _, digest) in files.items()},
+            {name: (seen["files"], seen["digest"]) for name, seen in audio.items()},
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None  # a damaged stamp is none
 
 
 def _digest(path: Path) -> str:
     """Of a file or directory."""
     if not path.exists():
         raise InputError("is missing, and a later step needs it; run the stage that makes it", path)
+    ours = path.resolve().is_relative_to(Path.cwd())
+    files = list(_files(path))
+    few = sum(file.suffix in _AUDIO for file in files) <= sound.MANY
     digest = hashlib.sha256()
-    for file in _files(path):
-        digest.update(f"{file.relative_to(path) if file != path else ''}\0{_identity(file)}\0".encode())
+    for file in files:
+        name = file.relative_to(path) if file != path else ""
+        digest.update(f"{name}\0{_identity(file, by_content=ours and few)}\0".encode())
     if (path / "wav.scp").is_file():
         digest.update(sound.named_audio(path).encode())
     return digest.hexdigest()
+
+
+def _name(path: Path) -> str:
+    """A path as a fingerprint calls it: the same wherever the folder of the run is."""
+    place = Path(os.path.normpath(Path.cwd() / path))
+    return str(place.relative_to(Path.cwd())) if place.is_relative_to(Path.cwd()) else str(path)
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -130,17 +159,22 @@ def _files(path: Path) -> Iterator[Path]:
         yield from (Path(root) / name for name in sorted(names) if not name.startswith("."))
 
 
-def _identity(file: Path) -> str:
+def _identity(file: Path, by_content: bool = True) -> str:
+    """The content of a file; else, of a large one, its size and time of change."""
     status = file.stat()
-    if status.st_size > _LARGE or file.suffix in _AUDIO:
+    if not by_content and (status.st_size > _LARGE or file.suffix in _AUDIO):
         return f"{status.st_size} {status.st_mtime_ns}"
-    return _hash(file, status.st_size, status.st_mtime_ns, status.st_ino)
+    if status.st_size > _LARGE and (known := _stamped(file, status)):
+        return known
+    return hash_of(file, status, again=sound.is_verifying())
 
 
-@cache
-def _hash(file: Path, size: int, time: int, inode: int) -> str:
-    """The hash of a file in a certain state: steps that share an input ask for it again and again."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+def _stamped(file: Path, status: os.stat_result) -> str:
+    """The SHA-256 in the stamp of the directory that a file was published in, if it is as it was then."""
+    files = {} if sound.is_verifying() else read_stamp(file.parent / STAMP).get("files", {})
+    known = files.get(f"0/{file.name}") if isinstance(files, dict) else None
+    seen = [status.st_size, status.st_mtime_ns]
+    return str(known[2]) if isinstance(known, list) and len(known) == 3 and known[:2] == seen else ""
 
 
 def _listing(outputs: Sequence[Path], believed: object) -> dict[str, list[object]]:
@@ -156,7 +190,7 @@ def _listing(outputs: Sequence[Path], believed: object) -> dict[str, list[object
             if isinstance(before, list) and before[:2] == seen:
                 listing[name] = before
             else:
-                listing[name] = [*seen, _hash_of(file)]
+                listing[name] = [*seen, hash_of(file, status, again=sound.is_verifying())]
     return listing
 
 
@@ -169,8 +203,3 @@ def _audio(outputs: Sequence[Path], believed: object) -> dict[str, dict[str, Any
 
 def _has_audio(path: Path) -> bool:
     return (path / "wav.scp").is_file() and (path / sound.FOLDER).is_dir()
-
-
-def _hash_of(file: Path) -> str:
-    with open(file, "rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -47,6 +47,12 @@ vpeval_setup() {
   root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || return 1
   ready="$root${VPEVAL_TESTS:+ with tests}"
   [ "${VPEVAL_READY:-}" = "$ready" ] && return 0
+  if [ -z "${VPEVAL_PYTHON:-}" ] && [[ " $* " == *" --help "* || " $* " == *" -h "* ]]; then
+    # Nobody waits for an environment to read a help text: shell scripts have it, those in Python are shown.
+    [ -e "$root/.venv/requirements.sha256" ] || [[ $0 != *.py ]] || exec python3 "$root/utils/show_help.py" "$0"
+    [ ! -e "$root/.venv/requirements.sha256" ] || export PATH="$root/.venv/bin:$PATH" PYTHONPATH="$root"
+    return 0
+  fi
 
   if [ -n "${VPEVAL_PYTHON:-}" ]; then
     folder=$(vpeval_own_python "$root") || return 1
@@ -67,5 +73,5 @@ vpeval_setup() {
   export VPEVAL_READY="$ready"
 }
 
-vpeval_setup || { unset -f vpeval_setup vpeval_make_venv vpeval_own_python; return 1; }
+vpeval_setup "$@" || { unset -f vpeval_setup vpeval_make_venv vpeval_own_python; return 1; }
 unset -f vpeval_setup vpeval_make_venv vpeval_own_python

@@ -184,6 +184,8 @@ def stop(message):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     try:
         main(os.path.abspath(sys.argv[1]), sys.argv[2:])
     except KeyboardInterrupt:

@@ -162,3 +162,38 @@ def test_the_packages_for_the_tests_are_asked_for_even_after_those_for_the_recip
 
 def test_sourcing_leaves_no_functions_behind(clone: Clone, made: dict[str, str]) -> None:
     assert clone.run(". ./path.sh; declare -F", **made).stdout == ""
+
+
+@pytest.fixture
+def bare(clone: Clone) -> Clone:
+    """A clone of everything that has a help text, and a Python without any package."""
+    for folder in ("vpeval", "local", "steps", "utils"):
+        shutil.copytree(ROOT / folder, clone.path / folder, dirs_exist_ok=True)
+    clone.put("bin/python3", f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    return clone
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("local/score_wer.py", "--bootstrap N"),
+        ("steps/extract_embeddings.py", "launcher of the jobs"),
+        ("local/anon/mcadams/anonymize.py", "--lpc-order"),
+        ("utils/check_hook.sh", "--time-limit"),
+        ("steps/train_asv.sh", "--mode {scratch,finetune,backend}"),
+        ("local/prepare_sets.sh", "Usage: local/prepare_sets.sh"),
+        ("utils/run.py", "Run a command, or an array of commands"),
+    ],
+)
+def test_a_help_text_is_shown_without_an_environment_and_makes_none(bare: Clone, script: str, words: str) -> None:
+    done = bare.run(f"{script} --help", PATH=f"{bare.path}/bin:{os.environ['PATH']}")
+    assert done.returncode == 0 and words in done.stdout, done.stderr
+    assert not (bare.path / ".venv").exists() and not (bare.path / ".venv.lock").exists()
+
+
+def test_a_help_text_does_not_bring_an_older_environment_up_to_date(clone: Clone) -> None:
+    clone.put(".venv/bin/python3", "#!/bin/sh\necho shown\n")
+    (clone.path / ".venv/requirements.sha256").touch()
+    os.utime(clone.path / ".venv/requirements.sha256", (0, 0))
+    clone.put("local/score.py", (ROOT / "local/score_wer.py").read_text().splitlines()[0] + "\n")
+    assert clone.run("local/score.py --help").stdout == "shown\n"

@@ -6,14 +6,17 @@ Usage: steps/train_asv.py [options] --data 'DIR ...' <attacker-conf> <out-dir>
 
 Makes <out-dir> with encoder.yaml and model.ckpt (scratch, finetune) or backend.npz (backend); epochs.jsonl and
 epochs.png tell how training went. Interrupted, the same command goes on with the next epoch. How to train on several
-machines: docs/cluster.md.
+machines: docs/cluster.md. With --dry-run true nothing is made: it says how much memory a process will need and how long
+an epoch will take, on this machine and on a GPU.
 """
 
+import logging
 from pathlib import Path
 
 from vpeval.asv.attackers import MODES, read_attacker
 from vpeval.asv.train import Machine, Training, train_attacker
 from vpeval.core import script
+from vpeval.core.errors import InputError
 
 
 def main() -> None:
@@ -31,6 +34,9 @@ def main() -> None:
     parser.add_argument("--num-nodes", type=script.positive, default=1, help="machines that train together (1)")
     parser.add_argument("--num-processes", type=script.positive, default=1, help="processes on each of them (1)")
     parser.add_argument("--num-gpus", type=script.natural, default=0, help="GPUs to ask for on each of them (0)")
+    parser.add_argument(
+        "--dry-run", type=script.boolean, default=False, help="true: say what training a network would take (false)"
+    )
     parser.add_argument("conf", metavar="attacker-conf", type=Path)
     parser.add_argument("out", metavar="out-dir", type=Path)
     args = parser.parse_args()
@@ -48,7 +54,49 @@ def main() -> None:
     )
     embeddings = args.embeddings or args.out.parent.parent / "embeddings" / start
     machine = Machine(args.cmd, args.nj, args.num_threads, args.num_processes, args.num_nodes, args.num_gpus)
-    train_attacker(training, embeddings, machine)
+    if args.dry_run:
+        tell(training, machine)
+    else:
+        train_attacker(training, embeddings, machine)
+
+
+def tell(training: Training, machine: Machine) -> None:
+    """Print what a training would take, without starting it."""
+    if training.mode == "backend":
+        raise InputError("a back end is estimated in seconds; --dry-run is for networks", training.profile)
+    from vpeval.asv.estimate import SUSTAINED, estimate
+    from vpeval.asv.neural import trainable_encoder
+    from vpeval.asv.training import Profile, read_corpus
+    from vpeval.core import compute
+
+    logging.getLogger("speechbrain").setLevel(logging.WARNING)
+    compute.set_up(machine.threads)
+    profile = Profile.read(training.profile)
+    found = estimate(
+        trainable_encoder(training.encoder), profile, read_corpus(training.data), training.seed, machine.world
+    )
+    print(
+        f"{found.utts} utterances of {found.speakers} speakers, {found.steps} steps an epoch, {profile.epochs} epochs"
+    )
+    print(f"  memory of each of {found.processes} processes, on CPU or GPU: {found.memory / 1e9:.1f} GB")
+    threads = f"{machine.threads} threads of this CPU" if found.device == "cpu" else "this GPU"
+    print(f"  an epoch with {threads}, measured on a few crops: {minutes(found.seconds)}")
+    print(f"  reading audio: {minutes(found.reading / max(1, profile.workers))} by {profile.workers} workers")
+    rate = f"{SUSTAINED / 1e12:.0f}e12 operations a second"
+    print(f"  an epoch on a GPU that does {rate}: {minutes(found.on_gpu)} ({found.operations:.1e} operations)")
+
+
+def minutes(seconds: float) -> str:
+    """A time that people can judge.
+
+    >>> minutes(7.2), minutes(90), minutes(90000)
+    ('7 s', '1.5 min', '25.0 h')
+    """
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:.1f} h"
 
 
 if __name__ == "__main__":

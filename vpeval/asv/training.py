@@ -118,6 +118,15 @@ def hold_out(corpus: Corpus, share: float, seed: int) -> tuple[list[int], list[i
     return sorted(set(range(len(labels))) - set(validation)), sorted(validation)
 
 
+def freeze(encoder: NeuralEncoder, profile: Profile) -> None:
+    """Take the parts that a profile names out of training."""
+    for name in profile.freeze:
+        if not hasattr(encoder.network, name):
+            parts = ", ".join(part for part, _ in encoder.network.named_children())
+            raise InputError(f"the network has no part '{name}' to freeze; it has {parts}")
+        getattr(encoder.network, name).requires_grad_(False)
+
+
 def start_processes() -> None:
     """Join the processes that torchrun has started, over NCCL on GPUs and gloo otherwise; alone, do nothing."""
     ddp_init_group({"distributed_backend": _backend()})
@@ -136,11 +145,7 @@ def train(encoder: NeuralEncoder, profile: Profile, corpus: Corpus, seed: int, w
     pull the network away from what it knows. ``work/epochs.jsonl`` gets a line for every epoch.
     """
     torch.manual_seed(derive(seed, "asv"))
-    for name in profile.freeze:
-        if not hasattr(encoder.network, name):
-            parts = ", ".join(part for part, _ in encoder.network.named_children())
-            raise InputError(f"the network has no part '{name}' to freeze; it has {parts}")
-        getattr(encoder.network, name).requires_grad_(False)
+    freeze(encoder, profile)
     chosen, held_out = hold_out(corpus, profile.validation_share, seed)
     batches = _Batches(len(chosen), profile.batch, seed)
     speech = _Speech(corpus.select(chosen), profile, seed, batches)

@@ -83,8 +83,7 @@ def one_minus_eer(
                 added[k] += np.bincount(part.ravel(), minlength=targets.n_bins)
                 if resamples:
                     per_row[k, rows.start - start : rows.stop - start] = _per_row(part, targets)
-        for total, counts in zip(sums, per_row, strict=True):
-            total += _weighted(weights[:, chunk], counts)
+        _add_weighted(weights[:, chunk], per_row, sums)
     found = {}
     notes = {"resamples": resamples, "seed": seed}
     for n, counts, nontarget_sums in zip(sizes, np.cumsum(added, axis=0), np.cumsum(sums, axis=0), strict=True):
@@ -144,10 +143,11 @@ def _blocks(
     step = max(1, _CACHED // width)
     for start in range(chunk.start, chunk.stop, len(buffer)):
         end = min(start + len(buffer), chunk.stop)
-        scores = matrix.fast(slice(start, end), buffer[: end - start])
+        matrix.multiply(slice(start, end), buffer[: end - start])
         for first in range(start, end, step):
             rows = slice(first, min(first + step, end))
-            yield rows, _bins(matrix, rows, owner[rows], targets, scores[first - start : rows.stop - start])
+            scores = matrix.complete(rows, buffer[first - start : rows.stop - start])
+            yield rows, _bins(matrix, rows, owner[rows], targets, scores)
 
 
 def _bins(matrix: ScoreMatrix, rows: slice, own: Counts, targets: _Targets, scores: Floats) -> NDArray[np.int32]:
@@ -187,11 +187,13 @@ def _target_sums(weights: Counts, targets: _Targets) -> Floats:
     return sums.reshape(len(weights), targets.n_coarse).astype(np.float64)
 
 
-def _weighted(weights: Counts, counts: NDArray[np.float32]) -> NDArray[np.floating]:
-    """The counts of rows, added up by the weights of resamples; exact, so that no order of adding can show."""
-    most = int(weights.sum(axis=1).max(initial=0)) * float(counts.max())
-    kind = np.float32 if most < 2**24 else np.float64
-    return weights.astype(kind) @ counts.astype(kind, copy=False)
+def _add_weighted(weights: Counts, counts: NDArray[np.float32], sums: Floats) -> None:
+    """Add the counts of rows by the weights of resamples; exact, so that no order of adding can show."""
+    heaviest = int(weights.sum(axis=1).max(initial=0))
+    exact = {kind: weights.astype(kind) for kind in (np.float32, np.float64)}
+    for total, part in zip(sums, counts, strict=True):
+        kind = np.float32 if heaviest * float(part.max()) < 2**24 else np.float64
+        total += exact[kind] @ part.astype(kind, copy=False)
 
 
 def _summarise(

@@ -54,9 +54,12 @@ class ScoreMatrix:
             halves = [np.zeros(len(x)), np.zeros(len(y))]
         return cls(x, y, centre, (halves[0], halves[1]), error, similarity)
 
-    def fast(self, rows: slice, out: Floats) -> Floats:
-        """Fill `out` with scores of `rows` and the first references, as many as it has columns, within `error`."""
+    def multiply(self, rows: slice, out: Floats) -> None:
+        """Fill `out` with products of `rows` and the first references, as many as it has columns."""
         np.matmul(self.x[rows] - self.centre, self.centred[: out.shape[1]].T, out=out)
+
+    def complete(self, rows: slice, out: Floats) -> Floats:
+        """Turn the products of `rows` into scores within `error`; a few rows at a time stay in the cache."""
         out -= self.half_squares[0][rows, None]
         out -= self.half_squares[1][: out.shape[1]]
         return out

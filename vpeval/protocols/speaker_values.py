@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import NamedTuple
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
@@ -17,8 +18,7 @@ from vpeval.core.tables import read_rows, to_number
 from vpeval.results.records import Record, write_records
 
 
-@dataclass(frozen=True)
-class SpeakerValue:
+class SpeakerValue(NamedTuple):
     """One value of one speaker."""
 
     metric: str
@@ -28,7 +28,7 @@ class SpeakerValue:
     value: float
 
 
-_COLUMNS = [field.name for field in fields(SpeakerValue)]
+_COLUMNS = list(SpeakerValue._fields)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Scores:
 
 def write_speaker_values(path: str | PathLike[str], values: Iterable[SpeakerValue]) -> None:
     """Write the values in the order given, atomically."""
-    rows = (f"{one.metric}\t{one.speaker}\t{one.N}\t{one.L}\t{one.value}\n" for one in values)
+    rows = map("%s\t%s\t%s\t%s\t%s\n".__mod__, values)
     write_text(path, "".join(["\t".join(_COLUMNS), "\n", *rows]))
 
 

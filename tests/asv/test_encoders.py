@@ -6,7 +6,7 @@ from conftest import SMALL
 from vpeval.asv.encoders import load_encoder
 from vpeval.asv.neural import trainable_encoder
 from vpeval.asv.weights import load_weights, save_weights
-from vpeval.audio.f0_histogram import LAGS
+from vpeval.audio.pitch_lags import LAGS
 from vpeval.core.errors import InputError
 
 HYPERPARAMS = """\

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.audio.f0_histogram import LAGS, f0_histogram
-from vpeval.audio.pyin import track_pyin
+from vpeval.audio.f0_histogram import f0_histogram
+from vpeval.audio.pitch_lags import LAGS, track_lags
 from vpeval.core.config import read_config
 
 
@@ -19,5 +19,5 @@ class F0Histogram:
 
     def embed(self, wave: np.ndarray) -> np.ndarray:
         """107 shares that sum to one."""
-        histogram = f0_histogram(track_pyin(wave))
+        histogram = f0_histogram(track_lags(wave))
         return np.full(len(LAGS), 1 / len(LAGS), np.float32) if histogram is None else histogram

@@ -1,4 +1,4 @@
-"""F0 by pYIN (Mauch & Dixon, ICASSP 2014), as librosa has it, in the range of the similarity rank disclosure paper."""
+"""F0 by pYIN (Mauch & Dixon, ICASSP 2014), as librosa has it, for vocoders; `pitch_lags` is faster and coarser."""
 
 from __future__ import annotations
 

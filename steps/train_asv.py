@@ -4,10 +4,10 @@
 Usage: steps/train_asv.py [options] --data 'DIR ...' <attacker-conf> <out-dir>
  e.g.: steps/train_asv.py --data data/mini_train_mcadams conf/asv/ecapa_plda.yaml exp/mini/asv/ecapa_plda-mcadams
 
-Makes <out-dir> with encoder.yaml and model.ckpt (scratch, finetune) or backend.npz (backend); epochs.jsonl and
-epochs.png tell how training went. Interrupted, the same command goes on with the next epoch. How to train on several
-machines: docs/cluster.md. With --dry-run true nothing is made: it says how much memory a process will need and how long
-an epoch will take, on this machine and on a GPU.
+Makes <out-dir> with encoder.yaml and model.ckpt (scratch, finetune) or codebook.npy (units), or with backend.npz
+(backend); epochs.jsonl and epochs.png tell how training went. Interrupted, the same command goes on with the next
+epoch. How to train on several machines: docs/cluster.md. With --dry-run true nothing is made: it says how much memory a
+process will need and how long an epoch will take, on this machine and on a GPU.
 """
 
 import logging

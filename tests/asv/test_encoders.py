@@ -76,7 +76,7 @@ def test_a_saved_encoder_is_loaded_from_its_own_directory(small, tmp_path):
 
 
 def test_an_encoder_without_weights_is_not_used_for_extraction(small):
-    with pytest.raises(InputError, match=r"has no weights \(model: none\); train it"):
+    with pytest.raises(InputError, match=r"has no weights \(none\); train it"):
         load_encoder(small)
 
 

@@ -9,7 +9,7 @@ attack as they are; or a training (``mode: …``) that makes an attacker of an e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +19,8 @@ from vpeval.asv.kinds import FOREIGN, SIMILARITY, class_of, foreign_of, program_
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 
-MODES = ("scratch", "finetune", "backend")
+UNITS = "units"
+MODES = ("scratch", "finetune", "backend", UNITS)
 PRETRAINED = "pretrained"
 FUSION = "fusion"
 SAME, ORIGINAL = "same", "original"
@@ -43,6 +44,8 @@ class Attacker:
     """The back end that comes with the encoder, for `vpeval.asv.backend.load`; none: cosines, or one is trained."""
     members: tuple[str, ...] = ()
     """Whose scores a fusion combines; none: those of all other attackers of the run."""
+    representation: str = ""
+    """What of speech it hears: attackers of one representation, trained on different speech, are shown together."""
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -115,13 +118,19 @@ def read_attacker(path: Path) -> Attacker:
         if similarity not in ("cosine", "euclidean"):
             raise InputError(f"'similarity' must be cosine or euclidean, not '{similarity}'", path)
         own = _own_backend(path, config)
-        return Attacker(path.stem, PRETRAINED, path.stem, "", ORIGINAL, similarity, own)
+        return Attacker(path.stem, PRETRAINED, path.stem, "", ORIGINAL, similarity, own, representation=path.stem)
     if isinstance(config, dict) and config.get("mode") == FUSION:
         return _fusion(path)
-    settings = read_config(path, mode=str, start=str, profile=str, trained_on=str)
+    settings = read_config(
+        path, "representation", mode=str, start=str, profile=str, trained_on=str, representation=str
+    )
     if settings["mode"] not in MODES:
         raise InputError(f"'mode' must be one of {', '.join((*MODES, FUSION))}, not '{settings['mode']}'", path)
-    return Attacker(path.stem, settings["mode"], settings["start"], settings["profile"], settings["trained_on"])
+    attacker = Attacker(path.stem, settings["mode"], settings["start"], settings["profile"], settings["trained_on"])
+    attacker = replace(attacker, representation=settings.get("representation", attacker.start))
+    if attacker.mode != UNITS:
+        return attacker
+    return replace(attacker, similarity=read_attacker(path.with_name(f"{attacker.start}.yaml")).similarity)
 
 
 def _find_encoder(path: Path) -> None:

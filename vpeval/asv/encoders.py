@@ -31,7 +31,7 @@ def load_encoder(config: Path) -> Encoder:
     """The encoder that a yaml of conf/asv/ describes; computes on one thread, as jobs run side by side."""
     compute.set_up()
     if not has_weights(config):
-        raise InputError("has no weights (model: none); train it with steps/train_asv.sh --mode scratch", config)
+        raise InputError("has no weights (none); train it with steps/train_asv.py", config)
     return make_encoder(config)
 
 
@@ -40,7 +40,8 @@ def has_weights(config: Path) -> bool:
     if program_of(config):
         return True
     class_of(config)
-    return bool(yaml.safe_load(config.read_text(encoding="utf-8")).get("model") != "none")
+    settings = yaml.safe_load(config.read_text(encoding="utf-8"))
+    return "none" not in (settings.get("model"), settings.get("codebook"))
 
 
 def make_encoder(config: Path) -> Encoder:

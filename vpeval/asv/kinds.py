@@ -23,6 +23,7 @@ _CLASSES = {
     "onnx": ("vpeval.asv.onnx", "OnnxEncoder"),
     "f0_histogram": ("vpeval.asv.melody", "F0Histogram"),
     "whisper_frames": ("vpeval.asr.whisper_frames", "WhisperFrames"),
+    "phone_units": ("vpeval.asv.units", "PhoneUnits"),
 }
 
 
@@ -75,7 +76,7 @@ def encoder_files(config: Path) -> list[Path]:
         folder = program.resolve().parent
         named = [config.parent / value for value in settings.values() if isinstance(value, str)]
         return list(dict.fromkeys([config, program if folder in _SHARED else folder, *filter(Path.is_file, named)]))
-    names = [settings.get("model"), settings.get("directory")]
+    names = [settings.get(key) for key in ("model", "directory", "codebook")]
     return [config, *(path for name in names if name and (path := config.parent / str(name)).exists())]
 
 

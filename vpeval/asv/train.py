@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vpeval.asv.attackers import MODES
+from vpeval.asv.attackers import MODES, UNITS
 from vpeval.asv.kinds import encoder_files
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
@@ -26,7 +26,7 @@ JOB = "steps/jobs/train_asv.py"
 
 @dataclass(frozen=True)
 class Training:
-    """What to train on what: encoder, profile and data directories; `mode` is scratch, finetune or backend."""
+    """What to train on what: encoder, profile and data directories; `mode` is one of `MODES`."""
 
     mode: str
     encoder: Path
@@ -89,16 +89,21 @@ def train_attacker(training: Training, embeddings: Path, machine: Machine) -> No
     with locked(training.out.with_name(f".{training.out.name}.lock"), str(training.out)):
         if training.mode == "backend":
             train_backend(training, [embeddings / directory.name for directory in training.data])
-        elif is_current(training.out / STAMP, training.made_from(machine.world), [training.out]):
+        elif is_current(training.out / STAMP, training.made_from(_processes(training, machine)), [training.out]):
             log.info("%s is up to date, skipped", training.out)
         else:
             _train_network(training, machine)
 
 
+def _processes(training: Training, machine: Machine) -> int:
+    """How many train together: units are learnt by one."""
+    return 1 if training.mode == UNITS else machine.world
+
+
 def _train_network(training: Training, machine: Machine) -> None:
     places = (training.encoder, training.profile, training.out, *training.data)
     command = [str(_ROOT / JOB), "--num-threads", str(machine.threads), "--seed", str(training.seed), training.mode]
-    if machine.world > 1:
+    if _processes(training, machine) > 1:
         command = [str(_ROOT / "steps/jobs/torchrun.sh"), str(machine.processes), *command]
     request = ["--num-nodes", str(machine.nodes)] if machine.nodes > 1 else []
     request += ["--gpu", str(machine.gpus)] if machine.gpus else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,9 +13,9 @@ from vpeval.core.errors import InputError
 T = TypeVar("T")
 
 
-def read_config(path: str | Path, **keys: type) -> dict[str, Any]:
-    """Read a yaml file that must have exactly `keys`, each of the given type."""
-    return _checked(_read(Path(path)), path, keys)
+def read_config(path: str | Path, *optional: str, **keys: type) -> dict[str, Any]:
+    """Read a yaml file that must have exactly `keys`, each of the given type; `optional` ones may be left out."""
+    return _checked(_read(Path(path)), path, keys, optional=optional)
 
 
 def check_section(section: object, name: str, path: str | Path, **keys: type) -> dict[str, Any]:
@@ -25,8 +25,16 @@ def check_section(section: object, name: str, path: str | Path, **keys: type) ->
     return _checked(section, path, keys, f"{name}.")
 
 
-def _checked(config: dict[str, Any], path: str | Path, keys: Mapping[str, type], prefix: str = "") -> dict[str, Any]:
+def _checked(
+    config: dict[str, Any],
+    path: str | Path,
+    keys: Mapping[str, type],
+    prefix: str = "",
+    optional: Sequence[str] = (),
+) -> dict[str, Any]:
     for key, kind in keys.items():
+        if key not in config and key in optional:
+            continue
         if key not in config:
             raise InputError(f"'{prefix}{key}' is missing", path)
         if not _is_of(kind, config[key]):

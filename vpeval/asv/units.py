@@ -1,0 +1,162 @@
+"""Phone units: how often a speaker uses which discrete sound (Chandra et al., arXiv 2605.07291, section 4.2.4).
+
+The paper's units are the codebook of a VQ-VAE. Here they are the centres of k-means on frozen features, either cepstra,
+100 a second, or states of Whisper's encoder, 50 a second, learnt from training speech without transcripts. Frames of
+speech (energy-based VAD) are cut into segments of equal length, 20 as in the paper; the vector of an utterance is the
+mean of the histograms of its segments, as a speaker's reference is the mean of those of the speaker's utterances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+from scipy.fft import dct
+
+from vpeval.asv.clusters import Floats, find_centres, nearest
+from vpeval.asv.kaldi.features import EnergyVad, speech
+from vpeval.asv.speechbrain import Fbank
+from vpeval.asv.waves import long_enough
+from vpeval.audio.io import RATE, read_audio
+from vpeval.core.config import read_config
+from vpeval.core.errors import InputError
+from vpeval.core.files import atomic_path, write_text
+from vpeval.core.seeds import generator
+
+Frames = NDArray[np.float32]
+
+_VAD = EnergyVad(threshold=5.5, mean_scale=0.5, context=2, proportion=0.6)
+_CEPSTRA = 20
+_MELS = 40
+_CODEBOOK = "codebook.npy"
+
+
+class FrozenFeatures:
+    """Frames of speech of an utterance, as the yaml of a `phone_units` encoder describes them."""
+
+    def __init__(self, config: Path) -> None:
+        self.settings = read_config(
+            config,
+            "model",
+            "compute",
+            encoder=str,
+            features=str,
+            model=str,
+            compute=str,
+            segments=int,
+            codebook=str,
+            similarity=str,
+        )
+        if self.settings["segments"] < 1:
+            raise InputError("'segments' must be at least 1", config)
+        self.hop, self._frames = self._extractor(config)
+
+    def _extractor(self, config: Path) -> tuple[int, Callable[[np.ndarray], Frames]]:
+        kind = self.settings["features"]
+        if kind == "mfcc":
+            return 160, Cepstra()
+        if kind != "whisper":
+            raise InputError(f"'features' must be whisper or mfcc, not '{kind}'", config)
+        if missing := [key for key in ("model", "compute") if key not in self.settings]:
+            raise InputError(f"'{missing[0]}' is missing, which features of Whisper need", config)
+        from vpeval.asr.whisper_frames import HOP, WhisperStates  # on demand, as it brings CTranslate2 along
+
+        return HOP, WhisperStates(self.settings["model"], self.settings["compute"])
+
+    def __call__(self, wave: np.ndarray) -> Frames:
+        """Features of the frames with speech; of all frames where the VAD finds none."""
+        wave = long_enough(wave)
+        frames = self._frames(wave)
+        count = min(len(frames), len(wave) // self.hop)
+        energy = np.square(32768 * wave[: count * self.hop].astype(np.float64)).reshape(count, self.hop).sum(axis=1)
+        voiced = _VAD(np.log(energy + 1).astype(np.float32)[:, None])
+        return speech(frames[:count], voiced)
+
+
+class Cepstra:
+    """Mel-frequency cepstra less their mean over the utterance: for where no model is to be had."""
+
+    def __init__(self) -> None:
+        self.filterbank = Fbank(n_mels=_MELS)
+
+    def __call__(self, wave: np.ndarray) -> Frames:
+        """Frames × 20 of mono 16 kHz samples."""
+        import torch
+
+        with torch.inference_mode():
+            mels = self.filterbank(torch.from_numpy(wave).unsqueeze(0))[0].numpy()
+        cepstra = dct(mels.astype(np.float64), norm="ortho", axis=1)[:, :_CEPSTRA]
+        return (cepstra - cepstra.mean(axis=0)).astype(np.float32)
+
+
+class PhoneUnits:
+    """The encoder: how often which unit occurs."""
+
+    def __init__(self, config: Path) -> None:
+        self.features = FrozenFeatures(config)
+        self.segments = self.features.settings["segments"]
+        self.centres = _read_codebook(config.parent / self.features.settings["codebook"])
+
+    def embed(self, wave: np.ndarray) -> np.ndarray:
+        """The share of every unit; they sum to one."""
+        units, _ = nearest(self.features(wave), self.centres)
+        return unit_histogram(units, len(self.centres), self.segments)
+
+
+def unit_histogram(units: NDArray[np.int64], count: int, segments: int) -> Frames:
+    """The mean of the histograms of uniform segments of a sequence of units; no more segments than there are frames.
+
+    >>> unit_histogram(np.array([0, 0, 1, 2]), 3, 2).tolist()
+    [0.5, 0.25, 0.25]
+    """
+    parts = np.array_split(units, min(segments, len(units)))
+    shares = [np.bincount(part, minlength=count) / len(part) for part in parts]
+    return np.mean(shares, axis=0).astype(np.float32)
+
+
+def train_units(config: Path, profile: Path, wavs: list[str], seed: int, out: Path) -> tuple[int, int]:
+    """Learn the codebook of an encoder from utterances and write it with its yaml to `out`.
+
+    Returns the numbers of utterances and frames that were heard: utterances are drawn until there is as much speech as
+    the profile wants, so that the time of training does not grow with the corpus.
+    """
+    wanted = read_config(profile, units=int, minutes=float, iterations=int)
+    if min(wanted.values()) <= 0:
+        raise InputError("'units', 'minutes' and 'iterations' must be greater than 0", profile)
+    features = FrozenFeatures(config)
+    heard, frames = 0, []
+    budget = wanted["minutes"] * 60 * RATE / features.hop
+    order = generator(seed, "units", "order").permutation(len(wavs))
+    for number, index in enumerate(order, start=1):
+        frames.append(features(read_audio(wavs[index])))
+        heard += len(frames[-1])
+        if number % 10 == 0 or number == len(order):
+            print(f"progress: {number}/{len(order)}", flush=True)
+        if heard >= budget:
+            break
+    try:
+        centres = find_centres(
+            np.concatenate(frames), wanted["units"], wanted["iterations"], generator(seed, "units", "centres")
+        )
+    except ValueError as error:
+        raise InputError(f"'units': {error}; ask for fewer or train on more speech", profile) from None
+    with atomic_path(out / _CODEBOOK) as temporary, open(temporary, "wb") as file:
+        np.save(file, centres, allow_pickle=False)
+    settings = {**yaml.safe_load(config.read_text(encoding="utf-8")), "codebook": _CODEBOOK}
+    write_text(out / "encoder.yaml", yaml.safe_dump(settings, sort_keys=False))
+    return len(frames), heard
+
+
+def _read_codebook(path: Path) -> Floats:
+    try:
+        centres = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise InputError("no such codebook; run stage 4, which learns it", path) from None
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"is no codebook ({error}); remove it and run stage 4", path) from None
+    if centres.ndim != 2 or not np.isfinite(centres).all():
+        raise InputError("is no codebook; remove it and run stage 4", path)
+    return np.asarray(centres, np.float64)

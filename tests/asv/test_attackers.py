@@ -45,7 +45,15 @@ def test_a_back_end_scores_the_embeddings_of_its_encoder():
 
 
 def test_an_encoder_is_an_attacker_as_it_is():
-    assert read_attacker(CONF / "ecapa.yaml") == Attacker("ecapa", "pretrained", "ecapa", "", "original")
+    expected = Attacker("ecapa", "pretrained", "ecapa", "", "original", representation="ecapa")
+    assert read_attacker(CONF / "ecapa.yaml") == expected
+
+
+def test_attackers_that_hear_the_same_of_speech_share_a_representation():
+    heard = {path.stem: read_attacker(path).representation for path in CONF.glob("*.yaml")}
+    assert heard["ecapa"] == heard["ecapa_finetune"] == heard["ecapa_plda"] == "ecapa"
+    assert heard["nontimbral"] == heard["nontimbral_anon"] == "nontimbral"
+    assert heard["units"] == heard["units_anon"] == "units"
 
 
 @pytest.mark.parametrize("path", sorted(CONF.glob("*.yaml")), ids=lambda path: path.stem)
@@ -62,7 +70,9 @@ def test_a_wrong_name_is_answered_with_the_right_ones(tmp_path):
     (tmp_path / "a.yaml").write_text("mode: magic\nstart: ecapa\nprofile: p\ntrained_on: same\n")
     with pytest.raises(InputError, match=r"b.yaml: no such attacker; there are a"):
         read_attacker(tmp_path / "b.yaml")
-    with pytest.raises(InputError, match="'mode' must be one of scratch, finetune, backend, fusion, not 'magic'"):
+    with pytest.raises(
+        InputError, match="'mode' must be one of scratch, finetune, backend, units, fusion, not 'magic'"
+    ):
         read_attacker(tmp_path / "a.yaml")
 
 

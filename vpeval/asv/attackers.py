@@ -121,9 +121,7 @@ def read_attacker(path: Path) -> Attacker:
         return Attacker(path.stem, PRETRAINED, path.stem, "", ORIGINAL, similarity, own, representation=path.stem)
     if isinstance(config, dict) and config.get("mode") == FUSION:
         return _fusion(path)
-    settings = read_config(
-        path, "representation", mode=str, start=str, profile=str, trained_on=str, representation=str
-    )
+    settings = read_config(path, "representation", mode=str, start=str, profile=str, trained_on=str, representation=str)
     if settings["mode"] not in MODES:
         raise InputError(f"'mode' must be one of {', '.join((*MODES, FUSION))}, not '{settings['mode']}'", path)
     attacker = Attacker(path.stem, settings["mode"], settings["start"], settings["profile"], settings["trained_on"])

@@ -23,6 +23,8 @@ asr=                      # recogniser, conf/asr/<name>.yaml; default: that of t
 train_asr=false           # true: recognisers trained on original and on anonymised speech as well
 quality=false             # true: DNSMOS and STOI as well
 srd_sets=                 # of which partition similarity ranks are taken: dev, test or all; default: as the recipe says
+population=0              # speakers of the use case: legal metrics among so many, extrapolated where there are fewer
+utterances=0              # utterances at a time of the use case: legal metrics with so many as well
 edition=                  # challenge whose result file and submission are made; default: that of the recipe
 description=              # file with the system description, for the submission; default: a form to fill in
 nj=$(getconf _NPROCESSORS_ONLN)
@@ -56,6 +58,8 @@ What is up to date is skipped.
   --train-asr true|false        train recognisers on original and on anonymised speech as well ($train_asr)
   --quality true|false          DNSMOS and STOI as well ($quality)
   --srd-sets test|dev|all       whose speech similarity rank disclosure looks at (as the recipe says, else all)
+  --population N                crowd of the use case: legal metrics among N speakers, beyond the corpus extrapolated
+  --utterances L                speech of the use case: legal metrics with L utterances at a time as well
   --edition YEAR                challenge formats: 2020, 2022, 2024 or 2026 (recipe, else 2020)
   --description FILE            system description for the submission package (a form to fill in)
   --nj N                        jobs at a time ($nj)
@@ -77,11 +81,11 @@ stage 4 attackers "train the attackers"
 stage 5 embeddings "speaker embeddings"
 stage 6 verification "verification: EER, Cllr, D_sys, ZEBRA; audit of the attackers"
 stage 7 similarity "voice similarity: G_VD, DeID"
-stage 8 legal "legal metrics: linkability, singling out"
+stage 8 legal "legal metrics: linkability, singling out, inference"
 stage 9 disclosure "similarity rank disclosure"
 stage 10 utility "utility: word error rate, pitch correlation"
 stage 11 results "results: table, files of the challenge, LaTeX, figures, report"
 stage 12 submission "submission package"
 
 run_stages recipe corpus lists full anonymizer anonymized allow_missing anon_options anon_level train_level system attackers allow_scratch calibrate asr \
-  train_asr quality srd_sets edition description nj seed cmd
+  train_asr quality srd_sets population utterances edition description nj seed cmd

@@ -58,7 +58,7 @@ def parser() -> script.Parser:
     """The options of run.sh."""
     found = script.Parser(__doc__)
     found.prog = f"./{PROGRAM}"
-    kinds = {"nj": script.positive, "seed": script.natural}
+    kinds = {"nj": script.positive, **dict.fromkeys(("seed", "population", "utterances"), script.natural)}
     levels = ("", *LEVELS)
     choices = {"anon_level": levels, "train_level": levels, "edition": ("", *EDITIONS)}
     choices["srd_sets"] = ("", "dev", "test", "all")

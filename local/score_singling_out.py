@@ -4,13 +4,18 @@
 Usage: local/score_singling_out.py [options] <enroll-dir> <test-dir> <out.jsonl>
  e.g.: local/score_singling_out.py --tag system=mcadams exp/asv/mini_enrolls exp/asv/mini_trials exp/asv/sing.jsonl
 
-The directories hold embedding.scp and utt2spk. Enrolment speakers who are not test speakers are left out.
+The directories hold embedding.scp and utt2spk. Enrolment speakers who are not test speakers are left out. --side
+and --population are those of local/score_linkability.py.
 The success rate of every enrolment speaker goes to a file beside the records (here exp/asv/sing.speakers.tsv).
 """
 
+from pathlib import Path
+
 from vpeval.asv.comparison import read_comparison
 from vpeval.core import script
+from vpeval.data.attributes import read_attribute
 from vpeval.embeddings.directory import read_embeddings
+from vpeval.protocols.side import UseCase, sides_of
 from vpeval.protocols.singling_out import SinglingOutOptions, score_singling_out
 from vpeval.protocols.sizes import parse_sizes
 from vpeval.results.records import parse_params, parse_tags
@@ -26,6 +31,10 @@ def main() -> None:
         "--enroll-utts", type=script.positive, default=30, metavar="N", help="utterances per enrolment vector (30)"
     )
     parser.add_argument("--draws", type=script.positive, default=5, help="random draws of test speakers (5)")
+    parser.add_argument(
+        "--side", type=Path, action="append", default=[], metavar="TABLE", help="an attribute that the attacker knows"
+    )
+    parser.add_argument("--population", type=script.natural, metavar="N", help="extrapolate to N test speakers")
     parser.add_argument("--backend", metavar="NPZ", help="compare by the LLRs of this PLDA back end (by cosines)")
     parser.add_argument("enroll", metavar="enroll-dir")
     parser.add_argument("test", metavar="test-dir")
@@ -37,9 +46,9 @@ def main() -> None:
     n_utts = parse_sizes("--n-utts", args.n_utts, "1,3,30", has_all=False)
     options = SinglingOutOptions(args.n_enroll or 495, args.n_enroll is not None, args.enroll_utts, args.draws)
     enroll, test = read_embeddings(args.enroll), read_embeddings(args.test)
-    scores = score_singling_out(
-        enroll, test, read_comparison(args.backend), n_speakers, n_utts, options, args.bootstrap, args.seed
-    )
+    comparison = read_comparison(args.backend)
+    case = UseCase(sides_of([read_attribute(path) for path in args.side]), args.population)
+    scores = score_singling_out(enroll, test, comparison, n_speakers, n_utts, options, args.bootstrap, args.seed, case)
     scores.write(args.out, tags, params, notes)
 
 

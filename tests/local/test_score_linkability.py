@@ -114,3 +114,37 @@ def test_a_missing_back_end_is_a_message(corpus):
 
 def test_a_parameter_without_a_value_is_a_message(corpus):
     assert "expected NAME=VALUE" in failure(SCRIPT, "--param", "x", "enroll", "test", "out.jsonl", cwd=corpus)
+
+
+def sided(corpus, script_options, *tables):
+    sides = [word for table in tables for word in ("--side", table)]
+    run(SCRIPT, "--n-utts", "1", *sides, *script_options, "enroll", "test", "link.jsonl", cwd=corpus)
+    return records(corpus / "link.jsonl")
+
+
+def test_side_information_of_one_group_is_plain_and_of_groups_of_one_is_certain(corpus):
+    (corpus / "spk2planet").write_text("".join(f"s{k:02d} earth\n" for k in range(25)))
+    (corpus / "spk2parity").write_text("".join(f"s{k:02d} {'eo'[k % 2]}\n" for k in range(25)))
+    (corpus / "spk2name").write_text("".join(f"s{k:02d} n{k}\n" for k in range(25)))
+    rows = sided(corpus, [], "spk2planet", "spk2parity", "spk2name")
+    plain = {row["params"]["N"]: row["value"] for row in rows if row["metric"] == "linkability"}
+    found = {(r["params"]["side"], r["params"]["N"]): r for r in rows if r["metric"] == "linkability_side"}
+    assert {side for side, _ in found} == {"planet", "parity", "name", "planet+parity+name"}
+    for n, value in plain.items():
+        assert found["planet", n]["value"] == value <= found["parity", n]["value"] <= found["name", n]["value"] == 1
+        assert found["name", n]["notes"]["chance"] == found["name", n]["notes"]["candidates"] == 1
+    assert found["parity", 25]["params"]["groups"] == 2
+    assert found["parity", 25]["notes"]["candidates"] == pytest.approx((9 * 13 + 9 * 12) / 18)
+
+
+def test_the_extrapolation_tells_its_error_and_goes_beyond_only_if_asked(corpus):
+    rows = sided(corpus, ["--population", "0"])
+    (error,) = [row for row in rows if row["metric"] == "linkability_extrapolation_error"]
+    assert error["params"] == {"N": 25, "L": 1, "from": 20}
+    assert error["value"] == pytest.approx(error["notes"]["predicted"] - error["notes"]["measured"])
+    assert not any("extrapolated" in row["metric"] for row in rows)
+    (beyond,) = [r for r in sided(corpus, ["--population", "500"]) if r["metric"] == "linkability_extrapolated"]
+    assert beyond["params"] == {"N": 500, "L": 1, "from": 25}
+    assert 0 <= beyond["lower"] <= beyond["value"] <= beyond["upper"] <= 1
+    assert beyond["value"] < next(r["value"] for r in rows if r["metric"] == "linkability" and r["params"]["N"] == 25)
+    assert beyond["notes"]["chance"] == 1 / 500

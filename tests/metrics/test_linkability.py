@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import reproducible
 
+from vpeval.metrics.draws import picked
 from vpeval.metrics.linkability import linkability
-from vpeval.metrics.ranks import Rivals, count_rivals
+from vpeval.metrics.ranks import Rivals, count_rivals, count_rivals_within
 
 
 def rivals(counts):
@@ -87,3 +88,34 @@ def test_more_enrolment_speakers_never_help_the_attacker(counts):
 def test_more_enrolment_speakers_than_there_are_is_an_error():
     with pytest.raises(ValueError, match="between 1 and 5"):
         linkability(rivals([0]), 5, [6])
+
+
+def grouped(seed=4):
+    rng = np.random.default_rng(seed)
+    enroll, test = rng.integers(-2, 3, (9, 3)) + 0.5, rng.integers(-2, 3, (6, 3)) + 0.5
+    return enroll.astype(np.float32), test.astype(np.float32), np.array([0, 2, 3, 5, 6, 8])
+
+
+def test_with_side_information_only_those_who_share_it_are_rivals():
+    enroll, test, owner = grouped()
+    groups = np.array([1, 1, 2, 2, 2, 1, 3, 2, 1])
+    scores = test @ (enroll / np.linalg.norm(enroll, axis=1, keepdims=True)).T
+    counted = count_rivals_within(enroll, test, owner, groups)
+    for n in range(2, 10):
+        expected, guessed = [], []
+        for i, own in enumerate(owner):
+            subsets = list(combinations([j for j in range(9) if j != own], n - 1))
+            shared = [[j for j in subset if groups[j] == groups[own]] for subset in subsets]
+            linked = [all(scores[i, own] > scores[i, j] + 1e-6 for j in some) for some in shared]
+            expected.append(sum(linked) / len(subsets))
+            guessed.append(np.mean([1 / (1 + len(some)) for some in shared]))
+        assert linkability(counted, 9, [n]).per_speaker[0] == pytest.approx(expected, abs=1e-12)
+        assert picked(9, n)[np.bincount(groups)[groups[owner]] - 1] == pytest.approx(guessed)
+
+
+def test_one_group_is_the_plain_metric_and_groups_of_one_are_always_linked():
+    enroll, test, owner = grouped(5)
+    plain, one = count_rivals(enroll, test, owner), count_rivals_within(enroll, test, owner, np.ones(9, int))
+    assert (one.above.tolist(), one.tied.tolist()) == (plain.above.tolist(), plain.tied.tolist())
+    alone = count_rivals_within(enroll, test, owner, np.arange(9))
+    assert linkability(alone, 9, range(2, 10)).values.tolist() == [1] * 8

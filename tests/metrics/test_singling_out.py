@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from mpmath import mp
 
+from vpeval.core.seeds import generator
 from vpeval.metrics import singling_out as module
-from vpeval.metrics.singling_out import singling_out
+from vpeval.metrics.singling_out import singling_out, singling_out_within
 
 
 def brute_force(x, folds, counts, names):
@@ -188,3 +189,32 @@ def exact_share(x, folds):
 def test_a_single_vector_of_a_speaker_is_an_error():
     with pytest.raises(ValueError, match="two vectors"):
         singling_out(np.ones((1, 2), np.float32), np.array([0]), np.ones((2, 2, 2), np.float32), np.array([2, 1]), [2])
+
+
+def test_with_side_information_only_those_who_share_it_are_looked_at():
+    centres, folds, counts = make(np.random.default_rng(6), 20, [5] * 20)
+    groups = np.arange(20) % 3
+    whole = np.zeros(20, np.int64)
+    found = singling_out_within(centres, np.arange(20), folds, counts, [20], [whole, groups, np.arange(20)])
+    shared = [[s for s in range(20) if groups[s] == groups[e]] for e in range(20)]
+    expected = [brute_force(x.astype(float), folds, counts, some) for x, some in zip(centres, shared, strict=True)]
+    assert found[1].per_speaker[0].tolist() == expected
+    assert (
+        found[0].per_speaker.tolist() == singling_out(centres, np.arange(20), folds, counts, [20]).per_speaker.tolist()
+    )
+    assert found[2].values.tolist() == found[2].chance.tolist() == [1]
+
+
+def test_side_information_cuts_the_crowd_that_is_drawn_without_it():
+    centres, folds, counts = make(np.random.default_rng(7), 20, [5] * 20)
+    whole, groups = np.zeros(20, np.int64), np.arange(20) % 2
+    plain, side = singling_out_within(centres, np.arange(20), folds, counts, [4, 12], [whole, groups], seed=3)
+    again = singling_out(centres, np.arange(20), folds, counts, [4, 12], seed=3)
+    assert plain.per_speaker.tolist() == again.per_speaker.tolist()
+    rng = generator(3, "singling out draw 0")
+    for e, x in enumerate(centres):
+        order = rng.permutation(20)
+        crowd = [e, *order[order != e]][:12]
+        some = [s for s in crowd if s % 2 == e % 2]
+        expected = brute_force(x.astype(float), folds, counts, some) if len(some) > 1 else 1
+        assert side.per_speaker[1, e] == expected

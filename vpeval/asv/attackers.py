@@ -27,6 +27,8 @@ SAME, ORIGINAL = "same", "original"
 _NONE = "none"
 SEMI_INFORMED, SIMILAR_SYSTEM = ("semi-informed", "Informed"), (_NONE, "Semi-Informed")
 """What the challenge and the legal paper call attackers trained on speech of the system, and of a similar one."""
+INFORMED = ("informed", "Informed")
+"""An attacker on attributes who learnt from speech of the system; the challenge, which verifies, has no name for it."""
 
 
 @dataclass(frozen=True)

@@ -125,5 +125,7 @@ def _is_good_list(path: Path, speakers: list[bytes]) -> bool:
     odd = file.blank or file.garbled or file.windows or not file.ends_with_newline
     if odd or len(file.well_formed) != len(file.lines) or [line.key.encode() for line in file.lines] != speakers:
         return False
+    if layout.is_attribute(path.name) and layout.stray_words({line.key: line.value for line in file.lines}):
+        return False
     is_good, _ = layout.VALUE_RULES.get(path.name, (lambda _: True, ""))
     return all(is_good(line.value) for line in file.lines)

@@ -5,13 +5,21 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
+
+from vpeval.core.tables import to_number
 
 _UTT_TABLE = re.compile(r"wav\.scp|text|feats\.scp|vad\.scp|utt2(?!spk$)[a-z0-9_]+")
 _SPK_TABLE = re.compile(r"cmvn\.scp|spk2(?!utt$)[a-z0-9_]+")
 _SPLIT = re.compile(r"split[0-9]+(utt)?")
+
+_OLDEST = 130
+_NO_ATTRIBUTES = ("spk2fold", "spk2warp", "spk2num_utts", "spk2seed")
+
+UNKNOWN = "unknown"
+"""The value of an attribute that nobody knows."""
 
 LABELS = ("target", "nontarget")
 GENDERS = ("f", "m")
@@ -41,6 +49,35 @@ def is_utt_table(name: str) -> bool:
 def is_spk_table(name: str) -> bool:
     """Whether file `name` has one line per speaker (spk2utt apart)."""
     return _SPK_TABLE.fullmatch(name) is not None
+
+
+def is_attribute(name: str) -> bool:
+    """Whether file `name` tells an attribute of the speakers: spk2gender, spk2age, spk2accent …
+
+    >>> is_attribute("spk2accent"), is_attribute("spk2utt"), is_attribute("spk2fold")
+    (True, False, False)
+    """
+    return is_spk_table(name) and name.startswith("spk2") and name not in _NO_ATTRIBUTES
+
+
+def is_number(value: str) -> bool:
+    """Whether a value is a finite number."""
+    try:
+        return math.isfinite(to_number(value))
+    except ValueError:
+        return False
+
+
+def stray_words(values: Mapping[str, str]) -> list[str]:
+    """Whose values are words in a table of an attribute that has more numbers than words."""
+    known = {key: value for key, value in values.items() if value != UNKNOWN}
+    words = [key for key, value in known.items() if not is_number(value)]
+    return words if len(words) < len(known) / 2 else []
+
+
+def is_age(value: str) -> bool:
+    """Whether a value of spk2age can be one: years, or a word such as ``twenties``."""
+    return not is_number(value) or 0 <= float(value) <= _OLDEST
 
 
 def key_of(name: str) -> str:
@@ -84,6 +121,7 @@ def is_duration(value: str) -> bool:
 VALUE_RULES: dict[str, tuple[Callable[[str], bool], str]] = {
     "utt2dur": (is_duration, "a positive number of seconds"),
     "spk2gender": (GENDERS.__contains__, "f or m"),
+    "spk2age": (is_age, f"an age in years, a word for one, or {UNKNOWN}"),
 }
 
 

@@ -80,6 +80,8 @@ def validate(
         problems += _check_against_utt2spk(files, spk_sort)
     for name in sorted(files.keys() & layout.VALUE_RULES.keys()):
         problems += _check_values(files[name])
+    for name in filter(layout.is_attribute, files):
+        problems += _check_attribute(files[name])
     if "text" in files:
         problems += _check_words(files["text"])
     if "wav.scp" in files:
@@ -273,6 +275,13 @@ def _check_values(file: RawFile) -> Iterator[Problem]:
         if not is_good(line.value):
             message = f"'{line.key}' has '{line.value}' where {wanted} is needed"
             yield Problem(file.path, line.number, message, "fix the line", "value")
+
+
+def _check_attribute(file: RawFile) -> Iterator[Problem]:
+    if stray := layout.stray_words({line.key: line.value for line in file.well_formed}):
+        message = f"{len(stray)} of {len(file.well_formed)} values are no numbers ({name_some(stray)})"
+        remedy = f"write numbers, or {layout.UNKNOWN}; as it is, every value counts as a category"
+        yield Problem(file.path, None, message, remedy, "attribute", "warning")
 
 
 def _check_words(file: RawFile) -> Iterator[Problem]:

@@ -10,6 +10,11 @@ so one rank pass gives every N' without Monte-Carlo noise. π_link(N') is the me
 p_i are the speaker scores of the Speaker-Linkability reproduction. Chance is 1/N'. The drawn protocol of the paper is
 kept for parity: an order of the others is drawn per test speaker and draw, and its first N'-1 are the rivals at N', so
 that the subsets are nested.
+
+Side information. An attacker who knows an attribute of the person looks only at those of the N' who share it: K_i is
+then counted over them alone (`ranks.count_rivals_within`), and the rest holds as it is. One group for all is the plain
+metric; a person who shares the value with nobody is always linked. Guessing among those who share it succeeds with
+probability E[1 / (1 + H)], H others of the group being among the N'.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.core.seeds import generator
+from vpeval.metrics.draws import none_drawn
 from vpeval.metrics.ranks import Rivals
 from vpeval.metrics.vectors import Counts
 
@@ -54,15 +60,8 @@ def linkability(rivals: Rivals, n_all: int, n_enroll: Sequence[int], draws: int 
     if not all(1 <= n <= n_all for n in n_enroll):
         raise ValueError(f"N' must lie between 1 and {n_all}: {list(n_enroll)}")
     k = rivals.above + rivals.tied
-    rows = _draw(k, n_all, n_enroll, draws, seed) if draws else [_survival(n_all, n)[k] for n in n_enroll]
+    rows = _draw(k, n_all, n_enroll, draws, seed) if draws else [none_drawn(n_all, n)[k] for n in n_enroll]
     return Linkability(tuple(n_enroll), np.array(rows))
-
-
-def _survival(n_all: int, n: int) -> NDArray[np.float64]:
-    """p(N') for K = 0 … M-1 rivals, as a running product."""
-    k = np.arange(n_all - 1)
-    factors = np.maximum(n_all - n - k, 0) / (n_all - 1 - k)
-    return np.concatenate(([1.0], np.cumprod(factors)))
 
 
 def _draw(k: Counts, n_all: int, n_enroll: Sequence[int], draws: int, seed: int) -> NDArray[np.float64]:

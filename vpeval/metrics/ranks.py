@@ -63,6 +63,20 @@ def count_rivals(references: Vectors, inputs: Vectors, owner: Counts, similarity
     return Rivals(above, tied)
 
 
+def count_rivals_within(
+    references: Vectors, inputs: Vectors, owner: Counts, groups: Counts, similarity: Similarity = "cosine"
+) -> Rivals:
+    """Count only those rivals that are in the group of the true reference; reference j is in ``groups[j]``."""
+    above, tied = np.zeros(len(inputs), np.int64), np.zeros(len(inputs), np.int64)
+    place = np.empty(len(references), np.int64)
+    for group in np.unique(groups[owner]):
+        members, concerned = np.flatnonzero(groups == group), np.flatnonzero(groups[owner] == group)
+        place[members] = np.arange(len(members))
+        found = count_rivals(references[members], inputs[concerned], place[owner[concerned]], similarity)
+        above[concerned], tied[concerned] = found.above, found.tied
+    return Rivals(above, tied)
+
+
 def _count(
     product: Product,
     inputs: Vectors,

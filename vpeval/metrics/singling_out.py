@@ -18,6 +18,10 @@ N = 20), 0.278 for K = 2 (0.287 at N = 20), not the e⁻¹ = 0.368 that the pape
 scores with normal or exponential tails, which are not quite even between neighbours, it was off by up to 0.011 in
 simulations.
 
+Side information. An attacker who knows an attribute of the person looks only at those of the N who share it, for the
+threshold and for the attack. One group for all is the plain metric; where nobody of the N shares the attribute, it
+isolates the person by itself.
+
 Only the highest scores of a row decide. They are found by a matrix product and computed again in float64 pair by pair
 (see `vectors`), so that equal vectors tie exactly; a row whose order statistics could lie outside the kept scores is
 repeated with more of them.
@@ -56,7 +60,12 @@ class SinglingOut:
 
     n_speakers: tuple[int, ...]
     per_speaker: NDArray[np.float64]
-    chance: NDArray[np.float64]
+    chance_per_speaker: NDArray[np.float64]
+
+    @property
+    def chance(self) -> NDArray[np.float64]:
+        """What exchangeable scores give for every N."""
+        return self.chance_per_speaker.mean(axis=1)
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -80,6 +89,25 @@ def singling_out(
     test speaker who is enrolment speaker e. The speakers drawn for a smaller N are among those drawn for a larger one.
     `similarity` is the cosine or the scalar product.
     """
+    everyone = [np.zeros(folds.shape[1], np.int64)]
+    return singling_out_within(enroll, owner, folds, counts, n_speakers, everyone, seed, draw, similarity)[0]
+
+
+def singling_out_within(
+    enroll: Vectors,
+    owner: Counts,
+    folds: Vectors,
+    counts: Counts,
+    n_speakers: Sequence[int],
+    partitions: Sequence[Counts],
+    seed: int = 0,
+    draw: int = 0,
+    similarity: Similarity = "cosine",
+) -> list[SinglingOut]:
+    """The same for every partition of the test speakers into groups: of those drawn, the group of the owner counts.
+
+    ``partitions[p][i]`` is the group of test speaker i; all partitions see the same draw.
+    """
     n_folds, n_all, dimension = folds.shape
     if not all(2 <= n <= n_all for n in n_speakers) or counts.min() < 2:
         raise ValueError("singling out needs 2 ≤ N ≤ number of test speakers, and two vectors per test speaker")
@@ -96,7 +124,7 @@ def singling_out(
     everyone = np.arange(n_all)
     absent = np.arange(n_folds)[:, None] >= counts
     rng = generator(seed, f"singling out draw {draw}")
-    success = np.empty((len(n_speakers), len(enroll)))
+    success = np.empty((len(partitions), len(n_speakers), len(enroll)))
     chance = np.empty_like(success)
     step = min(len(enroll), max(1, _BLOCK // (n_folds * n_all)))
     buffer = np.empty((step, n_folds * n_all), np.float32)
@@ -108,11 +136,18 @@ def singling_out(
                 scores[absent] = -np.inf
             order = _order(n_all, int(owner[e]), rng) if min(n_speakers) < n_all else everyone
             for place, n in enumerate(n_speakers):
-                drawn = order[:n] if n < n_all else slice(None)
-                part = _Part(scores[:, drawn], everyone[drawn], counts[drawn], float(product.error[e]))
-                success[place, e] = _isolates(part, partial(exact, e)).mean()
-                chance[place, e] = _chance(n, part.calibration)
-    return SinglingOut(tuple(n_speakers), success, chance.mean(axis=1))
+                crowd = order[:n] if n < n_all else everyone
+                for p, groups in enumerate(partitions):
+                    drawn = crowd[groups[crowd] == groups[owner[e]]]
+                    if len(drawn) == 1:
+                        # Whoever shares the attribute with nobody is isolated by it.
+                        success[p, place, e] = chance[p, place, e] = 1
+                        continue
+                    some = slice(None) if len(drawn) == n_all else drawn
+                    part = _Part(scores[:, some], drawn, counts[drawn], float(product.error[e]))
+                    success[p, place, e] = _isolates(part, partial(exact, e)).mean()
+                    chance[p, place, e] = _chance(len(drawn), part.calibration)
+    return [SinglingOut(tuple(n_speakers), s, c) for s, c in zip(success, chance, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,11 +18,13 @@ from vpeval.asv.attackers import FUSION, PRETRAINED, SEMI_INFORMED, SIMILAR_SYST
 from vpeval.asv.kinds import model_of
 from vpeval.core.errors import InputError
 from vpeval.corpora.table import NAME as TABLE
+from vpeval.data.layout import is_attribute, present
 from vpeval.plan.absent import without_absent
 from vpeval.plan.recipe import Pair, Recipe, read_recipe
 from vpeval.results.names import CONDITIONS, ORIGINAL, TEXT_RULES, SetName
 
 DATA, EXP = Path("data"), Path("exp")
+_UTTS = "1,3,30"  # the conversations of the legal paper
 _SYSTEM = re.compile(r"[a-z0-9_]+")
 
 
@@ -49,6 +52,8 @@ class Settings:
     edition: str = ""
     description: str = ""
     srd_sets: str = ""
+    population: int = 0
+    utterances: int = 0
     nj: int = 1
     seed: int = 0
     cmd: str = "utils/run.py"
@@ -313,6 +318,21 @@ class Plan:
         return chosen
 
     @property
+    def legal_sizes(self) -> str:
+        """Among how many speakers legal metrics are measured: as the recipe says, and as many as the use case has."""
+        return ",".join(filter(None, (self.recipe.legal_sizes, str(self.settings.population or ""))))
+
+    @property
+    def legal_utts(self) -> str:
+        """With how many utterances at a time: as the recipe says, and as many as the use case has."""
+        return ",".join(filter(None, (self.recipe.legal_utts or _UTTS, str(self.settings.utterances or ""))))
+
+    def attribute_tables(self, names: Iterable[str]) -> tuple[Path, ...]:
+        """The tables of sets that tell attributes of their speakers."""
+        folders = [folder for name in dict.fromkeys(names) if (folder := self.original(name)).is_dir()]
+        return tuple(folder / table for folder in folders for table in present(folder) if is_attribute(table))
+
+    @property
     def main(self) -> Attacker:
         """The attacker who is tried on original speech: ASV_eval of the challenges."""
         return self.singles[0]
@@ -364,6 +384,8 @@ def make_plan(settings: Settings, attackers: tuple[str, ...] = ()) -> Plan:
         raise InputError(f"no recipe '{settings.recipe}'; there are: {there}")
     recipe = read_recipe(conf)
     names = attackers or tuple(settings.attackers.split()) or recipe.attackers
+    if settings.population == 1:
+        raise InputError("--population 1: nobody is hidden among nobody else; give a number of at least 2")
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"attacker '{twice[0]}' is named twice")
     hook = None if settings.anonymized else hooks.find_hook(settings.anonymizer)

@@ -29,15 +29,19 @@ class Curve:
     params: Mapping[str, Any]
     counts: Mapping[str, int]
     notes: Mapping[str, Any]
+    candidates: Sequence[float] = ()
+    """Among how many of the N the attacker has to choose, where side information excludes the others."""
 
     def records(self, resamples: int, seed: int) -> list[Record]:
         """Means over the speakers, with intervals where `resamples` is not 0."""
         label = f"{self.metric} L={self.n_utts}"
         ends = mean_intervals(self.values.T, resamples=resamples, seed=seed, label=label)
         records = []
-        for n, row, chance, interval in zip(self.sizes, self.values, self.chance.tolist(), ends, strict=True):
+        for i, (n, row, chance, interval) in enumerate(
+            zip(self.sizes, self.values, self.chance.tolist(), ends, strict=True)
+        ):
             params = {"N": n, "L": self.n_utts or "all", **self.params}
-            notes = {**self.notes, "chance": chance}
+            notes = {**self.notes, "chance": chance, **({"candidates": self.candidates[i]} if self.candidates else {})}
             record = Record(self.metric, float(row.mean()), params=params, counts=self.counts, notes=notes)
             records.append(interval.of(record))
         return records

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from vpeval.asv.comparison import Comparison
 from vpeval.core.errors import InputError
 from vpeval.embeddings.directory import Embeddings
+from vpeval.metrics.draws import picked
 from vpeval.metrics.linkability import linkability
 from vpeval.metrics.one_minus_eer import one_minus_eer
-from vpeval.metrics.ranks import Rivals, count_rivals
+from vpeval.metrics.ranks import Rivals, count_rivals, count_rivals_within
+from vpeval.metrics.vectors import Vectors
 from vpeval.protocols.curve import Curve, warn_of_shared_utts
+from vpeval.protocols.extrapolation import carry_on, linkability_law
+from vpeval.protocols.side import NOTHING_ELSE, Side, UseCase, candidates
 from vpeval.protocols.sizes import Sizes, conversations, parse_sizes
 from vpeval.protocols.speaker_values import Scores
 from vpeval.results.records import Record
@@ -25,11 +31,12 @@ def score_linkability(
     draws: int,
     resamples: int,
     seed: int,
+    case: UseCase = NOTHING_ELSE,
 ) -> Scores:
     """Linkability and 1-EER for every N' and L; speakers are enrolled by all of their utterances.
 
     Test speakers who are not enrolled cannot be linked: they are left out and counted. Enrolment speakers without test
-    utterances are distractors.
+    utterances are distractors. `case` adds linkability with side information, and for more speakers than there are.
     """
     owner = enroll.places(test)
     enrolled = np.flatnonzero(owner >= 0)
@@ -53,7 +60,8 @@ def score_linkability(
     end = 0
     for part, x in zip(parts, vectors, strict=True):
         start, end = end, end + len(x)
-        link = linkability(Rivals(rivals.above[start:end], rivals.tied[start:end]), n_all, sizes, draws, seed)
+        own = Rivals(rivals.above[start:end], rivals.tied[start:end])
+        link = linkability(own, n_all, sizes, draws, seed)
         counts = {
             "test_speakers": len(x),
             "left_out": len(test.speakers) - len(x),
@@ -62,8 +70,15 @@ def score_linkability(
         }
         names = [test.speakers[s] for s in part.who]
         curve = Curve("linkability", part.n_utts, sizes, names, link.per_speaker, link.chance, estimator, counts, notes)
-        scores.records.extend(curve.records(resamples, seed))
+        found = curve.records(resamples, seed)
+        scores.records.extend(found)
+        if case.population is not None:
+            law = linkability_law(own.above + own.tied, n_all, seed)
+            chance = 1 / max(case.population, n_all)
+            scores.records.extend(carry_on(law, found, case.population, chance, resamples, seed))
         scores.per_speaker.extend(curve.per_speaker())
+        for side in case.sides:
+            scores.records.extend(_with_side(curve, side, enroll.speakers, references, x, comparison, resamples, seed))
         for eer in one_minus_eer(references, x, owner[part.who], sizes, resamples, seed, comparison.similarity):
             params = {"N": eer.n_enroll, "L": part.n_utts or "all", "estimator": "rocch"}
             known = {"seed": seed, "chance": 0.5}
@@ -72,13 +87,56 @@ def score_linkability(
     return scores
 
 
+def _with_side(
+    plain: Curve,
+    side: Side,
+    enrolled: Sequence[str],
+    references: Vectors,
+    inputs: Vectors,
+    comparison: Comparison,
+    resamples: int,
+    seed: int,
+) -> list[Record]:
+    """Linkability of the speakers of a curve for an attacker who knows an attribute of each, exactly."""
+    groups = side.of(enrolled)
+    place = {spk: i for i, spk in enumerate(enrolled)}
+    owner = np.array([place[spk] for spk in plain.speakers])
+    known = np.flatnonzero(groups[owner])
+    if not len(known):
+        return []
+    owner = owner[known]
+    rivals = count_rivals_within(references, inputs[known], owner, groups, comparison.similarity)
+    link = linkability(rivals, len(enrolled), plain.sizes)
+    rest = np.bincount(groups)[groups[owner]] - 1
+    curve = Curve(
+        "linkability_side",
+        plain.n_utts,
+        plain.sizes,
+        [plain.speakers[i] for i in known.tolist()],
+        link.per_speaker,
+        np.array([picked(len(enrolled), n)[rest].mean() for n in plain.sizes]),
+        {"estimator": "exact", "side": side.name, "groups": side.groups},
+        {**plain.counts, "test_speakers": len(known)},
+        {},
+        [float(candidates(groups, owner, n).mean()) for n in plain.sizes],
+    )
+    return curve.records(resamples, seed)
+
+
 def of_recipe(
-    enroll: Embeddings, test: Embeddings, comparison: Comparison, sizes: str, utts: str, resamples: int, seed: int
+    enroll: Embeddings,
+    test: Embeddings,
+    comparison: Comparison,
+    sizes: str,
+    utts: str,
+    case: UseCase,
+    resamples: int,
+    seed: int,
 ) -> Scores:
     """Linkability over the sizes and numbers of utterances of a recipe, and with all utterances of a speaker.
 
     What a recipe asks for and a part of its corpus does not have is left out.
     """
     n_enroll = parse_sizes("legal_sizes", None, sizes, least=2)
-    n_utts = parse_sizes("legal_utts", None, f"{utts or '1,3,30'},all")
-    return score_linkability(enroll, test, comparison, n_enroll, n_utts, 0, resamples, seed)
+    n_utts = parse_sizes("legal_utts", None, f"{utts},all")
+    return score_linkability(enroll, test, comparison, n_enroll, n_utts, 0, resamples, seed, case)

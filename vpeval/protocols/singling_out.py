@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,10 @@ from vpeval.asv.comparison import Comparison
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.embeddings.directory import Embeddings
-from vpeval.metrics.singling_out import singling_out
+from vpeval.metrics.singling_out import singling_out_within
 from vpeval.protocols.curve import Curve, warn_of_shared_utts
+from vpeval.protocols.extrapolation import carry_on, singling_out_law
+from vpeval.protocols.side import NOTHING_ELSE, Side, UseCase, candidates
 from vpeval.protocols.sizes import Conversation, Sizes, conversations, parse_sizes
 from vpeval.protocols.speaker_values import Scores
 
@@ -48,11 +51,13 @@ def score_singling_out(
     options: SinglingOutOptions,
     resamples: int,
     seed: int,
+    case: UseCase = NOTHING_ELSE,
 ) -> Scores:
     """Singling out for every N and L.
 
     An attack on an enrolment speaker needs that speaker among the test speakers: those who are not there are left out
     and counted. A speaker with fewer than 2·L test utterances takes no part at L, neither as test speaker nor enrolled.
+    `case` adds singling out with side information, and among more speakers than there are.
     """
     place = test.places(enroll)
     if (place < 0).all():
@@ -60,13 +65,19 @@ def score_singling_out(
     warn_of_shared_utts(enroll, test)
     scores = Scores([], [])
     for part in conversations(n_utts, test, np.arange(len(test.speakers)), vectors=2, speakers=2):
-        curve = _singling_out_curve(enroll, test, comparison, place, part, n_speakers, options, seed)
-        scores.records.extend(curve.records(resamples, seed))
-        scores.per_speaker.extend(curve.per_speaker())
+        plain, *others = _curves(enroll, test, comparison, place, part, n_speakers, options, seed, case.sides)
+        found = plain.records(resamples, seed)
+        scores.records.extend(found)
+        if case.population is not None:
+            law = singling_out_law(plain.sizes, plain.values)
+            # More speakers change the chance level little: that of the largest number measured stands for it.
+            scores.records.extend(carry_on(law, found, case.population, float(plain.chance[-1]), resamples, seed))
+        scores.records.extend(record for curve in others for record in curve.records(resamples, seed))
+        scores.per_speaker.extend(plain.per_speaker())
     return scores
 
 
-def _singling_out_curve(
+def _curves(
     enroll: Embeddings,
     test: Embeddings,
     comparison: Comparison,
@@ -75,7 +86,9 @@ def _singling_out_curve(
     n_speakers: Sizes,
     options: SinglingOutOptions,
     seed: int,
-) -> Curve:
+    sides: Sequence[Side],
+) -> list[Curve]:
+    """The plain curve, and one for every side information that is had of somebody."""
     n_utts = part.n_utts or 1
     who = part.who
     sizes = n_speakers.up_to(len(who), f"speakers with {2 * n_utts} utterances in {test.directory}")
@@ -93,20 +106,25 @@ def _singling_out_curve(
     vectors = comparison.enroll(enroll, chosen, options.enroll_utts, seed)
     owner = np.searchsorted(who, place[chosen])
 
+    names = [test.speakers[s] for s in who]
+    groups = [np.zeros(len(who), np.int64), *(side.of(names) for side in sides)]
     draws = []
     for draw in range(options.draws):
         if len(chosen) * len(test.speakers) >= _LONG:
             logging.info("singling out: L = %d, draw %d of %d", n_utts, draw + 1, options.draws)
         folds, counts = test.folds(who, n_utts, MOST_FOLDS, seed, f"folds of draw {draw}")
         folds = comparison.test(folds)
-        draws.append(singling_out(vectors, owner, folds, counts, sizes, seed, draw, comparison.similarity))
-    return Curve(
+        draws.append(
+            singling_out_within(vectors, owner, folds, counts, sizes, groups, seed, draw, comparison.similarity)
+        )
+    speakers = [enroll.speakers[s] for s in chosen]
+    plain = Curve(
         "singling_out",
         part.n_utts,
         sizes,
-        [enroll.speakers[s] for s in chosen],
-        np.mean([found.per_speaker for found in draws], axis=0),
-        np.mean([found.chance for found in draws], axis=0),
+        speakers,
+        np.mean([found[0].per_speaker for found in draws], axis=0),
+        np.mean([found[0].chance for found in draws], axis=0),
         {"draws": options.draws},
         {
             "enroll_speakers": len(chosen),
@@ -118,15 +136,41 @@ def _singling_out_curve(
         },
         {"seed": seed, "folds": int(counts.max()), "paper_chance": math.exp(-1)},
     )
+    curves = [plain]
+    for number, (side, of) in enumerate(zip(sides, groups[1:], strict=True), start=1):
+        known = np.flatnonzero(of[owner])
+        results = [found[number] for found in draws]
+        if len(known):
+            curves.append(
+                replace(
+                    plain,
+                    metric="singling_out_side",
+                    speakers=[speakers[e] for e in known],
+                    values=np.mean([found.per_speaker[:, known] for found in results], axis=0),
+                    chance=np.mean([found.chance_per_speaker[:, known].mean(axis=1) for found in results], axis=0),
+                    params={**plain.params, "side": side.name, "groups": side.groups},
+                    counts={**plain.counts, "enroll_speakers": len(known)},
+                    notes={"seed": seed, "folds": int(counts.max())},
+                    candidates=[float(candidates(of, owner[known], n).mean()) for n in sizes],
+                )
+            )
+    return curves
 
 
 def of_recipe(
-    enroll: Embeddings, test: Embeddings, comparison: Comparison, sizes: str, utts: str, resamples: int, seed: int
+    enroll: Embeddings,
+    test: Embeddings,
+    comparison: Comparison,
+    sizes: str,
+    utts: str,
+    case: UseCase,
+    resamples: int,
+    seed: int,
 ) -> Scores:
     """Singling out over the sizes and numbers of utterances of a recipe, with the paper's enrolment and draws.
 
     What a recipe asks for and a part of its corpus does not have is left out.
     """
     n_speakers = parse_sizes("legal_sizes", None, sizes, least=2)
-    n_utts = parse_sizes("legal_utts", None, utts or "1,3,30", has_all=False)
-    return score_singling_out(enroll, test, comparison, n_speakers, n_utts, SinglingOutOptions(), resamples, seed)
+    n_utts = parse_sizes("legal_utts", None, utts, has_all=False)
+    return score_singling_out(enroll, test, comparison, n_speakers, n_utts, SinglingOutOptions(), resamples, seed, case)

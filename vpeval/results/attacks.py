@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vpeval.asv import attackers
 from vpeval.asv.attackers import Attacker
 from vpeval.results.names import CONDITIONS
 from vpeval.results.records import Record
@@ -11,7 +12,14 @@ SIMILAR = "similar-system"
 ATTACK_MODELS = (UNPROTECTED, IGNORANT, LAZY, SIMILAR, SEMI)
 """From the weakest to the strongest, in the vocabulary of the VoicePrivacy challenges, which has none for SIMILAR."""
 
-LEGAL_NAMES = {UNPROTECTED: "Original", IGNORANT: "Ignorant", SIMILAR: "Semi-Informed", SEMI: "Informed"}
+INFORMED = attackers.INFORMED[0]
+LEGAL_NAMES = {
+    UNPROTECTED: "Original",
+    IGNORANT: "Ignorant",
+    SIMILAR: "Semi-Informed",
+    SEMI: "Informed",
+    INFORMED: attackers.INFORMED[1],
+}
 """The names of the same attack models in the legal framework; it has none for the lazy-informed one."""
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 Aspect = Literal["privacy", "utility"]
-VERIFICATION, LEGAL, SRD = "Speaker verification", "Legal criteria", "Similarity ranks"
+VERIFICATION, LEGAL, INFERENCE, SRD = "Speaker verification", "Legal criteria", "Inference", "Similarity ranks"
 SIMILARITY, UTILITY, SPEAKERS, OTHER = "Voice similarity", "Utility", "Easy and hard speakers", "Other"
-GROUPS = (VERIFICATION, LEGAL, SRD, SIMILARITY, UTILITY, SPEAKERS, OTHER)
+GROUPS = (VERIFICATION, LEGAL, INFERENCE, SRD, SIMILARITY, UTILITY, SPEAKERS, OTHER)
 """The groups of metrics, in the order of tables."""
 
 
@@ -198,6 +198,104 @@ _BY_GROUP = {
             "1 minus the ROCCH-EER, on the same vectors as the legal metrics.",
             r"$1-$EER, \%",
             **{**_SHARE, "chance": 0.5},
+        ),
+        _metric(
+            "singling_out_side",
+            "Singling out, side info",
+            "Singling out by an attacker who knows an attribute of the person and looks only at those of the N who "
+            "share it; the details name the attribute and the number of its groups.",
+            r"Singling out, side information, \%",
+            **_SHARE,
+        ),
+        _metric(
+            "linkability_side",
+            "Linkability, side info",
+            "Linkability by an attacker who knows an attribute of the person and looks only at those of the N enrolled "
+            "speakers who share it; the details name the attribute and the number of its groups.",
+            r"Linkability, side information, \%",
+            **_SHARE,
+        ),
+        _metric(
+            "singling_out_extrapolated",
+            "Singling out, extrapolated",
+            "Singling out among more speakers than there are, by a line of its logit over log N; not measured.",
+            r"Singling out, extrapolated, \%",
+            **_SHARE,
+        ),
+        _metric(
+            "linkability_extrapolated",
+            "Linkability, extrapolated",
+            "Linkability among more speakers than there are, by a beta-binomial fitted to the ranks of the true "
+            "speakers; not measured.",
+            r"Linkability, extrapolated, \%",
+            **_SHARE,
+        ),
+        _metric(
+            "singling_out_extrapolation_error",
+            "Singling out, error of extrapolation",
+            "What the extrapolation from smaller numbers of speakers says about the largest one, less what was "
+            "measured there.",
+            r"Singling out, error of extrapolation, \%",
+            **{**_PERCENT, "digits": 1},
+        ),
+        _metric(
+            "linkability_extrapolation_error",
+            "Linkability, error of extrapolation",
+            "What the extrapolation from smaller numbers of speakers says about the largest one, less what was "
+            "measured there.",
+            r"Linkability, error of extrapolation, \%",
+            **{**_PERCENT, "digits": 1},
+        ),
+    ),
+    INFERENCE: (
+        _metric(
+            "inference_bits",
+            "Inference, information",
+            "The bits about an attribute of a speaker (quantities: about its third) that an attacker who never heard "
+            "the speaker gets from L utterances: entropy less cross-entropy of calibrated posteriors, 0 if that is "
+            "negative.",
+            "Inference, bit",
+            **_BITS,
+        ),
+        _metric(
+            "inference_accuracy",
+            "Inference, balanced accuracy",
+            "How often an attribute is inferred rightly from L utterances, every value of it counting the same.",
+            r"Inference, \%",
+            **_SHARE,
+        ),
+        _metric(
+            "inference_correlation",
+            "Inference, rank correlation",
+            "Spearman's correlation over speakers of a quantity with what is predicted from L utterances.",
+            r"Inference, $\rho$",
+            digits=2,
+            better=-1,
+            chance=0.0,
+        ),
+        _metric(
+            "attributes_found",
+            "Found by inferred attributes",
+            "How often a random one of those of N speakers who have all attributes that were inferred from L "
+            "utterances is the person.",
+            r"Found by attributes, \%",
+            **_SHARE,
+        ),
+        _metric(
+            "attributes_alone",
+            "Unique by inferred attributes",
+            "How often the person is the only one of N speakers with all attributes that were inferred from L "
+            "utterances.",
+            r"Unique by attributes, \%",
+            **_SHARE,
+        ),
+        _metric(
+            "attributes_left",
+            "Left by inferred attributes",
+            "How many of N speakers have all attributes that were inferred from L utterances, rightly or wrongly.",
+            "Left by attributes",
+            unit="speakers",
+            digits=1,
         ),
     ),
     SRD: (

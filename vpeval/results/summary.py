@@ -17,7 +17,7 @@ from vpeval.core.errors import InputError
 from vpeval.results.averages import averages, of_all_speakers
 from vpeval.results.costs import costs
 from vpeval.results.headline import EERS, eer_of, in_challenge_mode, with_one_eer
-from vpeval.results.metrics import describe, rank
+from vpeval.results.metrics import INFERENCE, describe, rank
 from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.results.records import TAGS, Record
 from vpeval.results.shown import show_chance, show_interval, with_null_levels
@@ -29,8 +29,18 @@ _ONE_SYSTEM = 2  # original speech and a system: there is room for all attackers
 _GAP = "  "
 _ABSENT = "-"
 _VERIFICATION = (*EERS, "min_cllr", "cllr")
-_SHARED = ("min_dcf", "dsys_null", "d_diag", "emotion_accuracy", "strongest_attack")
+_SHARED = (
+    *("min_dcf", "dsys_null", "d_diag", "emotion_accuracy", "strongest_attack", "attributes_alone", "attributes_left"),
+    *("linkability_extrapolation_error", "singling_out_extrapolation_error"),
+)
 """Metrics that say again what others of the summary say, or have a line of their own; they are in the other files."""
+_TELLING = {
+    **dict.fromkeys(("linkability", "singling_out", "one_minus_eer"), ("N", "L")),
+    **dict.fromkeys(("linkability_side", "singling_out_side"), ("N", "L", "side")),
+    **dict.fromkeys(("linkability_extrapolated", "singling_out_extrapolated", "attributes_found"), ("N", "L")),
+    **dict.fromkeys(("inference_bits", "inference_accuracy", "inference_correlation"), ("attribute", "L")),
+}
+"""Parameters that are told whether or not two numbers differ in them."""
 _COMPARED = {"deid": "oa", "g_vd": "aa"}
 """Metrics of a comparison with the original data, and the condition that they belong to."""
 _LEGEND = """\
@@ -39,6 +49,9 @@ o-o: original enrolment and trials; o-a: anonymised trials; a-a: both anonymised
 Chance: an attacker learns nothing; better privacy is nearer to it. Better utility: lower WER and CER, higher others.
 Other measures: all speakers, or average of the test sets; N speakers, L utterances of each. SRD, DeID
 and G_VD look at embeddings alone, whatever the attacker's back end.
+"""
+_OF_INFERENCE = """\
+So does inference: o-o and o-a attackers learnt from original speech of other speakers, a-a ones from anonymised speech.
 """
 
 Row = tuple[str, str, str]
@@ -71,7 +84,10 @@ def render(records: Sequence[Record], edition: str = "2020") -> str:
         _table("Utility", "recogniser", _utility(utility), systems),
         _table(title, "attacker", _without_sets(others), systems),
     ]
-    return "\n".join([*filter(None, tables), _LEGEND.format(eers=_which_eers(verification, edition))])
+    legend = _LEGEND.format(eers=_which_eers(verification, edition))
+    if any(describe(record.metric).group == INFERENCE for record in others):
+        legend += _OF_INFERENCE
+    return "\n".join([*filter(None, tables), legend])
 
 
 def _is_verification(record: Record) -> bool:
@@ -130,13 +146,25 @@ def _extreme_sizes(records: list[Record]) -> list[Record]:
     """Of numbers over N speakers and L utterances: few speakers with long speech, many speakers with short speech."""
     sizes: defaultdict[str, set[tuple[Any, Any]]] = defaultdict(set)
     for record in records:
-        if {"N", "L"} <= record.params.keys():
-            sizes[record.metric].add((record.params["N"], record.params["L"]))
+        if record.params.keys() & {"N", "L"} and record.metric in _TELLING:
+            sizes[record.metric].add((record.params.get("N", 0), record.params["L"]))
     kept = {}
     for metric, pairs in sizes.items():
         ordered = sorted(pairs, key=lambda pair: (_sortable(pair[0]), _negated(pair[1])))
         kept[metric] = {ordered[0], ordered[-1]} if metric != "one_minus_eer" else {ordered[0]}
-    return [r for r in records if r.metric not in kept or (r.params.get("N"), r.params.get("L")) in kept[r.metric]]
+    return [
+        r
+        for r in _finest(records)
+        if r.metric not in kept or (r.params.get("N", 0), r.params.get("L")) in kept[r.metric]
+    ]
+
+
+def _finest(records: Sequence[Record]) -> list[Record]:
+    """Of numbers by side information those of the attacker who knows most."""
+    most: defaultdict[str, int] = defaultdict(int)
+    for record in records:
+        most[record.metric] = max(most[record.metric], record.params.get("groups", 0))
+    return [r for r in records if r.params.get("groups", most[r.metric]) == most[r.metric]]
 
 
 def _negated(value: Any) -> tuple[float, str]:
@@ -156,13 +184,16 @@ def _strongest(records: Iterable[Record]) -> dict[tuple[str, str], str]:
 
 
 def _by_strongest(records: Sequence[Record], strongest: Mapping[tuple[str, str], str]) -> list[Record]:
-    """The numbers of the strongest attackers; those of others where there are none."""
-    has = {(r.metric, r.system, r.condition) for r in records if r.attacker == strongest.get((r.system, r.condition))}
-    return [
-        r
-        for r in records
-        if (r.metric, r.system, r.condition) not in has or r.attacker == strongest[r.system, r.condition]
-    ]
+    """The numbers of the strongest attackers; where these have none, those of the attacker who learns most by them."""
+    found: defaultdict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
+    for r in records:
+        learnt = found[r.metric, r.system, r.condition]
+        learnt[r.attacker] = learnt.get(r.attacker, 0.0) - describe(r.metric).better * r.value
+    chosen = {}
+    for (metric, system, condition), learnt in found.items():
+        best = strongest.get((system, condition), "")
+        chosen[metric, system, condition] = best if best in learnt else max(sorted(learnt), key=learnt.__getitem__)
+    return [r for r in records if r.attacker == chosen[r.metric, r.system, r.condition]]
 
 
 def _attackers(records: Sequence[Record], strongest: Mapping[tuple[str, str], str]) -> str:
@@ -228,7 +259,7 @@ def _telling_params(records: Sequence[Record]) -> dict[str, list[str]]:
     for record in records:
         for name, value in record.params.items():
             values[record.metric, *(getattr(record, tag) for tag in TAGS)][name].add(repr(value))
-    telling = defaultdict(list, {metric: ["N", "L"] for metric in ("linkability", "singling_out", "one_minus_eer")})
+    telling = defaultdict(list, {metric: list(names) for metric, names in _TELLING.items()})
     for (metric, *_), params in values.items():
         telling[metric] += [name for name, seen in params.items() if len(seen) > 1 and name not in telling[metric]]
     return telling

@@ -1,4 +1,4 @@
-"""Stage 8: linkability and singling out of every attack, over all speakers of the recipe."""
+"""Stage 8: linkability, singling out and inference by every attack, over all speakers of the recipe."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from vpeval.jobs.steps import Step
 from vpeval.plan.plan import Attack, Plan
 from vpeval.plan.recipe import Sides
 from vpeval.stages.fusion import WEIGHTS, Weights
+from vpeval.stages.inference import Inference
 from vpeval.stages.piece import RECORDS, RESAMPLES, run_pieces
 
 if TYPE_CHECKING:
@@ -35,11 +36,17 @@ class Legal:
     @property
     def step(self) -> Step:
         """Its records; the values of single speakers are beside them."""
-        recipe = self.plan.recipe
         made_from = [path for attack in self.single for path in self._inputs(attack)]
         if self.attack.members:
             made_from.append(self.weights)
-        options = {"sizes": recipe.legal_sizes, "utts": recipe.legal_utts, **self.tags, **self.attack.notes}
+        made_from += self.plan.attribute_tables((*self.sides.enrolls, *self.sides.tests))
+        options = {
+            "sizes": self.plan.legal_sizes,
+            "utts": self.plan.legal_utts,
+            "population": self.plan.settings.population,
+            **self.tags,
+            **self.attack.notes,
+        }
         return Step(
             stage=8,
             out=self.plan.run_of(self.attack.system)
@@ -77,8 +84,10 @@ class Legal:
 
     def make(self, out: Path) -> str:
         """Link or single out."""
+        from vpeval.data.attributes import read_attributes
         from vpeval.embeddings.directory import join, read_pooled
         from vpeval.protocols import linkability, singling_out
+        from vpeval.protocols.side import UseCase, sides_of
 
         enrolled, tried = (
             [read_pooled(side(attack)) for attack in self.single] for side in (self._enrolled, self._tried)
@@ -91,8 +100,11 @@ class Legal:
         else:
             enroll = enroll.of(test.speakers)
         protocol = linkability.of_recipe if self.metric == "linkability" else singling_out.of_recipe
-        recipe, seed = self.plan.recipe, self.plan.settings.seed
-        scores = protocol(enroll, test, comparison, recipe.legal_sizes, recipe.legal_utts, RESAMPLES, seed)
+        plan, settings = self.plan, self.plan.settings
+        names = dict.fromkeys((*self.sides.enrolls, *self.sides.tests))
+        sides = sides_of(read_attributes([plan.original(name) for name in names]))
+        case = UseCase(tuple(side for side in sides if side.groups > 1), settings.population)
+        scores = protocol(enroll, test, comparison, plan.legal_sizes, plan.legal_utts, case, RESAMPLES, settings.seed)
         scores.write(out / RECORDS, self.tags, notes=self.attack.notes)
         return f"{len(scores.records)} numbers"
 
@@ -107,13 +119,14 @@ class Legal:
         return Fused(found, tuple(sizes), tuple(read_weights(self.weights).weights.tolist()))
 
 
-def pieces(plan: Plan) -> list[Legal]:
+def pieces(plan: Plan) -> list[Legal | Inference]:
     """All that the stage makes."""
-    return [Legal(plan, attack, metric) for metric in METRICS for attack in plan.attacks]
+    legal = [Legal(plan, attack, metric) for metric in METRICS for attack in plan.attacks]
+    return [*legal, *(Inference(plan, attack) for attack in plan.heard_attacks)]
 
 
 def run(plan: Plan) -> None:
-    """Measure both criteria."""
+    """Measure all three criteria."""
     found = pieces(plan)
     run_pieces((piece for piece in found if not piece.attack.members), maker=5)
     run_pieces((piece for piece in found if piece.attack.members), maker=6)

@@ -1,0 +1,53 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from vpeval.metrics import extrapolation
+from vpeval.metrics.extrapolation import continued, linkability_at, rank_counts, thinned
+from vpeval.metrics.linkability import linkability
+from vpeval.metrics.ranks import Rivals
+
+
+def test_thinned_ranks_are_those_among_every_smaller_crowd():
+    rivals, n_all, n = np.array([0, 2, 5, 5]), 7, 4
+    expected = np.zeros(n)
+    crowds = list(combinations(range(n_all - 1), n - 1))
+    for k in rivals:
+        for crowd in crowds:
+            expected[sum(who < k for who in crowd)] += 1 / len(crowds)
+    assert thinned(rivals, n_all, n) == pytest.approx(expected)
+
+
+def test_draws_stand_for_the_expectation_of_large_crowds(monkeypatch):
+    rivals = np.random.default_rng(0).binomial(399, 0.05, 3000)
+    exact = thinned(rivals, 400, 100)
+    monkeypatch.setattr(extrapolation, "EXACT", 10)
+    assert np.abs(thinned(rivals, 400, 100) - exact).max() < 0.02 * len(rivals)
+    assert thinned(rivals, 400, 100).tolist() == thinned(rivals, 400, 100).tolist()
+
+
+def test_voices_of_the_kind_that_the_law_supposes_are_carried_to_fifty_times_as_many():
+    rng = np.random.default_rng(1)
+    q = rng.beta(0.4, 12, 4000)
+    rivals = rng.binomial(199, q)
+    truth = ((1 - q) ** 9999).mean()
+    found = linkability_at(rank_counts(rivals, 200, np.ones((1, len(rivals)))), 10_000)[0]
+    assert found == pytest.approx(truth, abs=0.015)
+
+
+def test_at_the_measured_number_the_law_gives_what_was_measured():
+    rivals = np.array([0, 0, 0, 1, 3, 9])
+    measured = linkability(Rivals(rivals, np.zeros(6, int)), 20, [20]).values[0]
+    assert linkability_at(rank_counts(rivals, 20, np.ones((1, 6))), 20) == pytest.approx([measured])
+
+
+def test_who_is_always_found_stays_found():
+    assert linkability_at(rank_counts(np.zeros(8, int), 20, np.ones((1, 8))), 10**6).tolist() == [1]
+
+
+def test_a_line_of_logits_goes_on():
+    sizes = np.array([5, 10, 20])
+    logit = 1.2 - 0.4 * np.log(sizes)
+    far = 1 / (1 + np.exp(-(1.2 - 0.4 * np.log(1000))))
+    assert continued(sizes, (1 / (1 + np.exp(-logit)))[None], 100, 1000) == pytest.approx([far])

@@ -21,6 +21,7 @@ from vpeval.embeddings.directory import read_embeddings
 from vpeval.protocols.linkability import score_linkability
 from vpeval.protocols.side import UseCase, sides_of
 from vpeval.protocols.sizes import parse_sizes
+from vpeval.results.plain import plain_table
 from vpeval.results.records import parse_params, parse_tags
 
 
@@ -48,6 +49,7 @@ def main() -> None:
     case = UseCase(sides_of([read_attribute(path) for path in args.side]), args.population)
     scores = score_linkability(enroll, test, comparison, n_enroll, n_utts, args.draws, args.bootstrap, args.seed, case)
     scores.write(args.out, tags, params, notes)
+    print(plain_table(scores.records), end="")
 
 
 if __name__ == "__main__":

@@ -14,11 +14,12 @@ from vpeval.audio.tracks import track_all
 from vpeval.core import script
 from vpeval.data.directory import DataDir
 from vpeval.protocols.pitch import refuse_other_utterances, score_pitch
+from vpeval.results.plain import plain_table
 from vpeval.results.records import parse_tags, write_records
 
 
 def main() -> None:
-    """Track both sets, write the records, print the line of the challenge."""
+    """Track both sets, write the records, print the line of the challenge and all of them."""
     parser = script.scorer_parser(__doc__)
     parser.add_argument("--nj", type=script.positive, default=1, help="processes (default: 1)")
     parser.add_argument("data", metavar="data-dir", type=Path)
@@ -33,7 +34,7 @@ def main() -> None:
     records = score_pitch(original, anonymised, before, after, args.bootstrap, args.seed)
     write_records(args.out, [record.tagged(tags) for record in records])
     name, vpc = tags.get("set", original.name), records[0]
-    print(f"{name}  Pitch_correlation: mean={vpc.value:.4f} std={vpc.notes['std']:.4f}")
+    print(f"{name}  Pitch_correlation: mean={vpc.value:.4f} std={vpc.notes['std']:.4f}\n{plain_table(records)}", end="")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from pathlib import Path
 from vpeval.core import script
 from vpeval.data.directory import DataDir
 from vpeval.protocols.quality import score_quality
+from vpeval.results.plain import plain_table
 from vpeval.results.records import parse_tags, write_records
 
 
@@ -28,7 +29,7 @@ def main() -> None:
     original = DataDir.load(args.original) if args.original else None
     records = score_quality(DataDir.load(args.data), original, args.limit, args.bootstrap, args.seed)
     write_records(args.out, [record.tagged(tags) for record in records])
-    print(" ".join(f"{record.metric} {record.value:.3f}" for record in records) or "no measure of quality is available")
+    print(plain_table(records) if records else "no measure of quality is available\n", end="")
 
 
 if __name__ == "__main__":

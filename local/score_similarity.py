@@ -14,6 +14,7 @@ from vpeval.core import script
 from vpeval.data.trials import read_utterance_pairs
 from vpeval.metrics.similarity import CONDITIONS
 from vpeval.protocols.similarity import MODES, score_similarity
+from vpeval.results.plain import plain_table
 from vpeval.results.records import parse_tags, write_records
 
 
@@ -30,6 +31,7 @@ def main() -> None:
     pairs = read_utterance_pairs(paths, args.utt2spk)
     records = score_similarity(pairs, (args.mode,), Path(args.out), args.bootstrap, args.seed, paths)
     write_records(args.out, [record.tagged(tags) for record in records])
+    print(plain_table(records), end="")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from vpeval.embeddings.directory import read_embeddings
 from vpeval.protocols.side import UseCase, sides_of
 from vpeval.protocols.singling_out import SinglingOutOptions, score_singling_out
 from vpeval.protocols.sizes import parse_sizes
+from vpeval.results.plain import plain_table
 from vpeval.results.records import parse_params, parse_tags
 
 
@@ -50,6 +51,7 @@ def main() -> None:
     case = UseCase(sides_of([read_attribute(path) for path in args.side]), args.population)
     scores = score_singling_out(enroll, test, comparison, n_speakers, n_utts, options, args.bootstrap, args.seed, case)
     scores.write(args.out, tags, params, notes)
+    print(plain_table(scores.records), end="")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ and the mean rank of every speaker go to a file beside the records (here exp/asv
 from vpeval.core import script
 from vpeval.embeddings.directory import read_embeddings
 from vpeval.protocols.srd import score_srd
+from vpeval.results.plain import plain_table
 from vpeval.results.records import parse_params, parse_tags
 
 
@@ -33,6 +34,7 @@ def main() -> None:
     references, inputs = read_embeddings(args.references), read_embeddings(args.inputs)
     scores = score_srd(references, inputs, args.similarity, args.ties, args.bootstrap, args.seed)
     scores.write(args.out, tags, params, notes)
+    print(plain_table(scores.records), end="")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from vpeval.core import script
 from vpeval.protocols.emotion import score_predictions
+from vpeval.results.plain import plain_table
 from vpeval.results.records import parse_tags, write_records
 
 
@@ -25,10 +26,9 @@ def main() -> None:
     args = parser.parse_args()
 
     tags = parse_tags(args.tag)
-    uar, *recalls = score_predictions([args.data], [args.predictions], args.bootstrap, args.seed)
-    write_records(args.out, [record.tagged(tags) for record in (uar, *recalls)])
-    accuracies = " ".join(f"ACC_{record.params['emotion']} {record.value:.4f}" for record in recalls)
-    print(f"UAR {uar.value:.4f} {accuracies}")
+    records = score_predictions([args.data], [args.predictions], args.bootstrap, args.seed)
+    write_records(args.out, [record.tagged(tags) for record in records])
+    print(plain_table(records), end="")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from vpeval.core import script
 from vpeval.core.tables import read_table
 from vpeval.data.trials import read_scores, read_trials
 from vpeval.protocols.verification import score_difference, score_verification, scored_trials
+from vpeval.results.plain import plain_table
 from vpeval.results.records import parse_params, parse_tags, write_records
 
 
@@ -36,6 +37,7 @@ def main() -> None:
     if other is not None:
         records += score_difference(scored, other, args.versus, args.bootstrap, args.seed)
     write_records(args.out, [record.with_params(params).with_notes(notes).tagged(tags) for record in records])
+    print(plain_table(records), end="")
 
 
 if __name__ == "__main__":

@@ -15,11 +15,12 @@ from vpeval.core import script
 from vpeval.core.tables import read_table
 from vpeval.data.layout import name_some
 from vpeval.protocols.recognition import Rates, Speech, compare_recognition, score_recognition
+from vpeval.results.plain import plain_table
 from vpeval.results.records import parse_params, parse_tags, write_records
 
 
 def main() -> None:
-    """Read two text files, write the records, print Kaldi's line."""
+    """Read two text files, write the records, print Kaldi's line and all of them."""
     parser = script.params_parser(__doc__)
     parser.add_argument("--normalizer", choices=NORMALIZERS, default="vpc2020", help="edition whose rules hold")
     parser.add_argument("--utt2spk", help="speakers of the utterances; gives the interval and the speakers' own rates")
@@ -56,7 +57,7 @@ def main() -> None:
     if missing := rates.score.missing:
         listed = name_some(missing, limit=20)
         logging.warning(f"{args.hyp}: {len(missing)} utterances have no hypothesis, all deleted: {listed}")
-    print("\n".join(lines))
+    print("\n".join([*lines, plain_table(records)]), end="")
 
 
 def read_rates(hyp: str, args: Namespace) -> Rates:

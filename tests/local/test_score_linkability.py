@@ -16,7 +16,7 @@ def corpus(tmp_path):
 
 def test_every_n_and_l_of_the_default_lists_that_fits_has_its_records(corpus):
     done = run(SCRIPT, "--tag", "system=toy", "enroll", "test", "out/link.jsonl", cwd=corpus)
-    assert (done.returncode, done.stdout) == (0, "")
+    assert done.returncode == 0
     assert "L = 30" in done.stderr
     rows = records(corpus / "out/link.jsonl")
     found = [(row["metric"], row["params"]["N"], row["params"]["L"]) for row in rows]

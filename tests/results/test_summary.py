@@ -189,3 +189,12 @@ def test_the_eer_of_published_results_is_told_apart_and_not_left_out():
     assert [row[-2:] for row in rows] == [["10.00", "-"], ["-", "30.00"]]
     assert "EER (Kaldi): the EER of VoicePrivacy 2020; EER (threshold): of results without it.\n" in text
     assert max(map(len, text.splitlines())) <= summary.WIDTH
+
+
+def test_records_without_tags_are_shown_alone_and_beside_those_of_systems():
+    bare = [Record("eer_kaldi", 0.1, 0.05, 0.2), Record("linkability", 0.4, params={"N": 20, "L": 1})]
+    alone = summary.render(bare)
+    assert alone.splitlines()[0] == "Numbers of no system"
+    assert alone.splitlines()[2].split() == ["EER", "(Kaldi)", "%", "10.00", "[5.00,20.00]", "50"]
+    wer = Record("wer", 5.0, system="s", set="toy_test_asr", condition="a")
+    assert summary.render([wer, *bare]).endswith(alone)

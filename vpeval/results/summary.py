@@ -19,6 +19,7 @@ from vpeval.results.costs import costs
 from vpeval.results.headline import EERS, eer_of, in_challenge_mode, with_one_eer
 from vpeval.results.metrics import INFERENCE, describe, rank
 from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
+from vpeval.results.plain import plain_table
 from vpeval.results.records import TAGS, Record
 from vpeval.results.shown import show_chance, show_interval, with_null_levels
 from vpeval.results.strongest import strongest_lines
@@ -61,11 +62,15 @@ Column = tuple[str, ...]
 def render(records: Sequence[Record], edition: str = "2020") -> str:
     """The summary; every number with its interval, privacy numbers with their chance level.
 
-    Its EER is the one of the edition; that of results which have no such one is told apart by its name.
+    Its EER is the one of the edition; that of results which have no such one is told apart by its name. Records of no
+    system and condition, as scorers make them without tags, have a plain table of their own.
     """
-    records = costs(with_one_eer(records, edition))
     if not records:
         raise InputError("no records to summarise; run the scoring stages first")
+    if untagged := [record for record in records if not (record.system or record.condition)]:
+        tagged = [render(others, edition)] if (others := [r for r in records if r.system or r.condition]) else []
+        return "\n".join([*tagged, f"Numbers of no system\n{plain_table(untagged)}"])
+    records = costs(with_one_eer(records, edition))
     systems = [ORIGINAL, *dict.fromkeys(r.system for r in records if r.system != ORIGINAL)]
     verification = [r for r in records if _is_verification(r)]
     utility = [r for r in records if describe(r.metric).aspect == "utility" and r.metric != "g_vd"]

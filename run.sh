@@ -29,6 +29,7 @@ edition=                  # challenge whose result file and submission are made;
 description=              # file with the system description, for the submission; default: a form to fill in
 nj=$(getconf _NPROCESSORS_ONLN)
 seed=0
+doctor=false              # true: say what the run needs and whether it is there, and do nothing
 verify=${VPEVAL_VERIFY:-false}  # true: every file is looked at again before anything counts as up to date
 
 help_message="Usage: ./run.sh [options]
@@ -64,9 +65,11 @@ What is up to date is skipped.
   --description FILE            system description for the submission package (a form to fill in)
   --nj N                        jobs at a time ($nj)
   --seed N                      seed of everything random ($seed)
+  --doctor                      what the run needs in time, disk, memory, models and network, and whether that is there
   --verify true|false           look at every audio file again before a large set counts as up to date ($verify)"
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
+_flags="doctor"
 . utils/parse_options.sh
 [ $# = 0 ] || { echo "$0: unexpected argument '$1'; see --help" >&2; exit 1; }
 . utils/stages.sh
@@ -88,4 +91,4 @@ stage 11 results "results: table, files of the challenge, LaTeX, figures, report
 stage 12 submission "submission package"
 
 run_stages recipe corpus lists full anonymizer anonymized allow_missing anon_options anon_level train_level system attackers allow_scratch calibrate asr \
-  train_asr quality srd_sets population utterances edition description nj seed cmd
+  train_asr quality srd_sets population utterances edition description nj seed cmd doctor

@@ -21,12 +21,16 @@ from typing import NoReturn
 from vpeval.core import script
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked
+from vpeval.core.machine import look
+from vpeval.core.models import unreachable
 from vpeval.core.processes import dying_with_me
 from vpeval.jobs.usage import Usage, note_usage
+from vpeval.plan.doctor import examine
 from vpeval.plan.plan import Plan, Settings, make_plan
 from vpeval.plan.recipe import EDITIONS, LEVELS
 
 PROGRAM = "run.sh"
+MARK = {"ok": "  ok  ", "warn": " warn ", "fail": " FAIL "}
 
 
 def main() -> int:
@@ -34,10 +38,22 @@ def main() -> int:
     args = vars(parser().parse_args())
     words = args.pop("stages")
     stages = [tuple(words[i : i + 3]) for i in range(0, len(words), 3)]
+    if args.pop("doctor"):
+        return see_doctor(make_plan(Settings(**args)))
     plan = make(Settings(**args))
     lock = plan.run.with_name(f".{plan.system}.lock")
     with locked(lock, f"system {plan.system} of recipe {plan.recipe.recipe}", plan.settings.command, wait=False):
         return run(plan, stages)
+
+
+def see_doctor(plan: Plan) -> int:
+    """Print what the run needs and what there is; exit code 1 when it cannot succeed."""
+    failed = False
+    for check in examine(plan, look(Path.cwd()), unreachable):
+        print(f"[{MARK[check.state]}] {check.what}: {check.text}", flush=True)
+        failed |= check.state == "fail"
+    print("This run cannot succeed here." if failed else "Nothing stands against this run.")
+    return 1 if failed else 0
 
 
 def run(plan: Plan, stages: Sequence[tuple[str, ...]]) -> int:
@@ -66,6 +82,7 @@ def parser() -> script.Parser:
         kind = script.boolean if isinstance(field.default, bool) else kinds.get(field.name, str)
         option = f"--{field.name.replace('_', '-')}"
         found.add_argument(option, type=kind, default=field.default, choices=choices.get(field.name))
+    found.add_argument("--doctor", type=script.boolean, default=False)
     found.add_argument("stages", nargs="+", metavar="number stage title")
     return found
 

@@ -139,3 +139,14 @@ def test_a_bad_vpeval_python_is_the_first_thing_to_be_said(clone: Clone) -> None
     done = clone.run(VPEVAL_PYTHON="/nowhere/python")
     assert done.returncode == 1
     assert done.stderr.startswith("path.sh: VPEVAL_PYTHON=/nowhere/python is not a Python")
+
+
+def test_the_doctor_names_what_stands_against_the_run_and_writes_nothing(clone: Clone, tmp_path: Path) -> None:
+    nowhere = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"}
+    before = clone.files()
+    done = clone.run("--doctor", **nowhere, PIP_INDEX_URL="http://127.0.0.1:9/", VPEVAL_MODELS=str(tmp_path))
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "[ FAIL ] corpus: egs/mini/corpus lacks" in done.stdout
+    assert "[ FAIL ] network: ecapa_voxceleb is missing and cannot be fetched" in done.stdout
+    assert done.stdout.endswith("This run cannot succeed here.\n")
+    assert clone.files() == before

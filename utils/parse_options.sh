@@ -7,7 +7,8 @@
 #
 # --skip-wav true sets skip_wav=true; what follows the options stays in "$@". An option that has no variable is an
 # error, and so is anything but true or false where the default is one of them. --config <file> sources a file of
-# assignments first, so that the command line wins. --help prints $help_message.
+# assignments first, so that the command line wins. --help prints $help_message. Options that $_flags names may stand
+# alone, which is true: _flags="dry_run" allows --dry-run.
 #
 # shellcheck shell=bash
 
@@ -24,10 +25,19 @@ _po_name_of() {
   [[ $_po_name =~ ^[[:lower:]][[:lower:][:digit:]_]*$ && -v $_po_name ]]
 }
 
+# Whether an option is one of $_flags and the word after it is no value of its.
+_po_is_alone() {
+  _po_name_of "$1" && [[ " ${_flags:-} " == *" $_po_name "* && $2 != true && $2 != false ]]
+}
+
 for ((_po_i = 1; _po_i <= $#; _po_i += 2)); do
   [[ ${!_po_i} == --* && ${!_po_i} != --help ]] || break
+  _po_j=$((_po_i + 1))
+  if _po_is_alone "${!_po_i}" "${!_po_j:-}"; then
+    _po_i=$((_po_i - 1))
+    continue
+  fi
   if [[ ${!_po_i} == --config ]]; then
-    _po_j=$((_po_i + 1))
     config=${!_po_j:-}
     [[ -f $config && -r $config ]] || _po_fail "cannot read the file '$config' of --config"
     # A name without a slash would be looked up in PATH.
@@ -46,6 +56,11 @@ while (($# > 0)); do
     --*=*) _po_fail "write '${1%%=*} ${1#*=}' instead of '$1'" ;;
     --*)
       _po_name_of "$1" || _po_fail "invalid option $1"
+      if _po_is_alone "$1" "${2:-}"; then
+        printf -v "$_po_name" true
+        shift
+        continue
+      fi
       if (($# == 1)) || { [[ $2 == --* ]] && _po_name_of "$2"; }; then
         _po_fail "option $1 needs a value"
       fi
@@ -64,4 +79,4 @@ if [[ -v cmd && -z $cmd ]]; then
   _po_fail "option --cmd needs a value that is not empty"
 fi
 unset -v _po_i _po_j _po_name
-unset -f _po_fail _po_name_of
+unset -f _po_fail _po_name_of _po_is_alone

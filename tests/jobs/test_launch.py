@@ -160,7 +160,7 @@ def test_as_many_jobs_run_as_there_are_cores_and_a_few_more_at_once(monkeypatch:
 
 
 def test_gpus_are_dealt_out_and_not_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "_count_gpus", lambda: 4)
+    monkeypatch.setattr(local, "count_gpus", lambda: 4)
     monkeypatch.setattr(local.os, "sched_getaffinity", lambda _: set(range(8)))
     monkeypatch.setattr(local.Local, "poll_seconds", 0.01)
     # Two jobs at a time; the second ends first, and the third must get its GPUs and not those of the first.
@@ -171,7 +171,7 @@ def test_gpus_are_dealt_out_and_not_shared(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_more_gpus_than_there_are_is_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "_count_gpus", lambda: 1)
+    monkeypatch.setattr(local, "count_gpus", lambda: 1)
     with pytest.raises(InputError, match="--gpu 2: this machine has 1 GPUs; leave it out to use the CPU"):
         run("--gpu", "2", str(tmp_path / "x.log"), "true")
 
@@ -204,7 +204,7 @@ def test_a_process_that_is_dead_but_not_yet_buried_is_not_alive() -> None:
 
 def test_as_many_jobs_run_as_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local.os, "sched_getaffinity", lambda _: set(range(10)))
-    monkeypatch.setattr(local, "_memory", lambda: (16 << 30, 9 << 30))
+    monkeypatch.setattr(local, "memory", lambda: (16 << 30, 9 << 30))
     sizes = {mem: local.parallel_jobs(parse(["--mem", mem, "J=1:50", "J", "x"])) for mem in ("500M", "2G", "4G", "12G")}
     assert sizes == {"500M": 10, "2G": 4, "4G": 2, "12G": 1}
     with pytest.raises(InputError, match=r"--mem 17G: this machine has 16\.0 GB; use another, or ask for less"):
@@ -212,7 +212,7 @@ def test_as_many_jobs_run_as_fit_into_memory(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_memory_of_this_machine_is_known() -> None:
-    total, free = local._memory()
+    total, free = local.memory()
     assert 0 < free <= total
 
 

@@ -113,3 +113,20 @@ def test_values_and_names_are_never_run(tmp_path: Path, text: str) -> None:
 def test_nothing_of_the_parser_is_left_behind() -> None:
     done = run("--nj", "2", script=SCRIPT + "compgen -A variable -A function _po || true")
     assert "_po" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (["--skip-wav"], "true 4 0"),
+        (["--skip-wav", "--nj", "2"], "true 2 0"),
+        (["--nj", "2", "--skip-wav", "data"], "true 2 1"),
+        (["--skip-wav", "false", "data"], "false 4 1"),
+        (["--skip-wav", "--config", "some.conf"], "true 7 0"),
+    ],
+)
+def test_a_flag_may_stand_alone(args: list[str], expected: str, tmp_path: Path) -> None:
+    (tmp_path / "some.conf").write_text("nj=7\n")
+    script = f'set -euo pipefail\nnj=4 skip_wav=false _flags=skip_wav\n. "{UTILS}/parse_options.sh"\n'
+    done = run(*args, cwd=tmp_path, script=script + 'echo "$skip_wav $nj $#"')
+    assert (done.stdout, done.stderr) == (f"{expected}\n", "")

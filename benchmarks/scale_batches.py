@@ -33,12 +33,26 @@ TOOLS = {
     "combine": "from pathlib import Path; from vpeval.data.cut import combine; "
     "from vpeval.data.directory import DataDir; "
     "combine([DataDir.load('set'), DataDir.load('set')], Path('both'))[0].write('both')",
+    "make trials": "from benchmarks.scale_batches import make_cross; make_cross()",
+    "read trials": "from vpeval.data.trials import read_trials; read_trials('x_trials_mixed/trials')",
+    "write scores": "from benchmarks.scale_batches import write_random_scores; write_random_scores()",
+    "read scores": "from vpeval.data.pairs import read_pair_scores; read_pair_scores('scores', 'spk', 'utt')",
     "vectors": "from benchmarks.scale_batches import run; run('vectors')",
     "vectors again": "from benchmarks.scale_batches import run; run('vectors')",
     "texts": "from benchmarks.scale_batches import run; run('texts')",
     "texts again": "from benchmarks.scale_batches import run; run('texts')",
 }
-BOUNDS = {"load": 4.0, "validate": 8.0, "vectors": 100.0, "texts": 100.0, "vectors again": 2.0, "texts again": 2.0}
+BOUNDS = {
+    "load": 4.0,
+    "make trials": 20.0,
+    "read trials": 15.0,
+    "read scores": 15.0,
+    "validate": 8.0,
+    "vectors": 100.0,
+    "texts": 100.0,
+    "vectors again": 2.0,
+    "texts again": 2.0,
+}
 MEGABYTES = {"load": 400.0}
 GROWTH = 1.1
 
@@ -141,6 +155,25 @@ def run(kind: str) -> None:
     (logs / f".{task.name}.pace").write_text(f"{PACE}\n")  # as if an earlier set had told it
     target = batch.target(Path("set"), Path(kind), [], ["vpeval.embeddings.extract"])
     batch.run(task, [target], f"{sys.executable} {ROOT}/utils/run.py", 2, logs)
+
+
+def make_cross() -> None:
+    """Ten enrolled speakers against all utterances: ten times as many trials."""
+    from vpeval.data.directory import DataDir
+    from vpeval.data.make_trials import TrialOptions, make_trials
+
+    made = make_trials(DataDir.load("set"), TrialOptions(Path(), "x", mixed=True, enroll_speakers=10))
+    made.trials["mixed"].write("x_trials_mixed")
+
+
+def write_random_scores() -> None:
+    """Scores of all trials; reading these is part of it."""
+    import numpy as np
+
+    from vpeval.data.trials import read_trials, write_scores
+
+    trials = read_trials("x_trials_mixed/trials")
+    write_scores("scores", trials, np.random.default_rng(0).standard_normal(len(trials)))
 
 
 def work(kind: str, job: str, *works: str) -> None:

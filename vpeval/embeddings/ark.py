@@ -12,6 +12,7 @@ import mmap
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 import kaldiio
@@ -167,8 +168,7 @@ def read_scp(path: StrPath) -> Scp:
         first: dict[str, int] = {}
         line, key = next((i, key) for i, key in enumerate(keys, start=1) if first.setdefault(key, i) != i)
         raise InputError(f"'{key}' appears twice; keep one line", path, line)
-    parts = [place.rpartition(":") for place in places]
-    names, numbers = [part[0] for part in parts], [part[2] for part in parts]
+    names, numbers = _split_places(places)
     # All digits of all lines at once: a line that has none, or something else, is looked for only then.
     if not (all(names) and all(numbers) and (digits := "".join(numbers)).isdecimal() and digits.isascii()):
         bad = (not (name and n.isdecimal() and n.isascii()) for name, n in zip(names, numbers, strict=True))
@@ -178,6 +178,18 @@ def read_scp(path: StrPath) -> Scp:
     offset = np.fromiter(map(int, numbers), np.int64, len(keys))
     arks = tuple(_find_ark(name, path, names.index(name) + 1) for name in place_of)
     return Scp(path, keys, arks, ark, offset)
+
+
+def _split_places(places: list[str]) -> tuple[list[str], list[str]]:
+    """Arks and offsets; mostly, all vectors are in one ark."""
+    ark = places[0].rpartition(":")[0]
+    head = f"{ark}:"
+    if all(map(str.startswith, places, repeat(head))):
+        numbers = [place[len(head) :] for place in places]
+        if "".join(numbers).isdecimal():
+            return [ark] * len(places), numbers
+    parts = [place.rpartition(":") for place in places]
+    return [part[0] for part in parts], [part[2] for part in parts]
 
 
 def _columns(path: StrPath) -> tuple[list[str], list[str]]:

@@ -19,7 +19,7 @@ def cllr(pooled: PooledScores) -> float:
     >>> cllr(pool([0.0], [0.0]))
     1.0
     """
-    return cross_entropy(pooled.score, pooled.targets, pooled.nontargets)
+    return _mean_cost(*pooled.costs, pooled.targets, pooled.nontargets, prior=0.5)
 
 
 def min_cllr(pooled: PooledScores) -> float:
@@ -30,9 +30,13 @@ def min_cllr(pooled: PooledScores) -> float:
 
 def cross_entropy(llr: Floats, targets: Counts, nontargets: Counts, prior_log_odds: float = 0.0) -> float:
     """Empirical cross-entropy in bits at a prior; Cllr is its value at prior log-odds 0."""
+    costs = np.logaddexp(0, -prior_log_odds - llr), np.logaddexp(0, prior_log_odds + llr)
+    return _mean_cost(*costs, targets, nontargets, prior=1 / (1 + np.exp(-prior_log_odds)))
+
+
+def _mean_cost(of_miss: Floats, of_alarm: Floats, targets: Counts, nontargets: Counts, prior: float) -> float:
     t, n = np.flatnonzero(targets), np.flatnonzero(nontargets)  # elsewhere 0 × inf would be NaN instead of no cost
     # Not a scalar product of BLAS, whose threads would spin at every resample, and whose last digit depends on them.
-    miss = (np.logaddexp(0, -prior_log_odds - llr[t]) * targets[t]).sum() / targets.sum()
-    false_alarm = (np.logaddexp(0, prior_log_odds + llr[n]) * nontargets[n]).sum() / nontargets.sum()
-    prior = 1 / (1 + np.exp(-prior_log_odds))
+    miss = (of_miss[t] * targets[t]).sum() / targets.sum()
+    false_alarm = (of_alarm[n] * nontargets[n]).sum() / nontargets.sum()
     return float((prior * miss + (1 - prior) * false_alarm) / np.log(2))

@@ -174,7 +174,7 @@ def _bins(matrix: ScoreMatrix, rows: slice, own: Counts, targets: _Targets, scor
 
 def _per_row(bins: NDArray[np.int32], targets: _Targets) -> Counts:
     """How many scores of each row are in each coarse bin."""
-    keys = targets.coarse[bins]
+    keys = np.take(targets.coarse, bins)
     keys += np.arange(len(bins))[:, None] * targets.n_coarse
     return np.bincount(keys.ravel(), minlength=len(bins) * targets.n_coarse).reshape(len(bins), -1)
 

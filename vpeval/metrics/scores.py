@@ -58,6 +58,11 @@ class PooledScores:
         return float(np.log(self.n_targets / self.n_nontargets))
 
     @cached_property
+    def costs(self) -> tuple[Floats, Floats]:
+        """log(1+e^-s) and log(1+e^s) of every distinct score s."""
+        return np.logaddexp(0, -self.score), np.logaddexp(0, self.score)
+
+    @cached_property
     def blocks(self) -> Blocks:
         """The PAV blocks of the pooled scores."""
         return _merge(Blocks(np.ones(len(self.score), dtype=np.int64), self.targets, self.nontargets))
@@ -81,7 +86,10 @@ class PooledScores:
     def reweighted(self, targets: Counts, nontargets: Counts) -> PooledScores:
         """The same scores with other counts; scores that no trial is left of are dropped."""
         kept = np.flatnonzero(targets + nontargets)
-        return PooledScores(self.score[kept], targets[kept], nontargets[kept])
+        left = PooledScores(self.score[kept], targets[kept], nontargets[kept])
+        if "costs" in vars(self):  # known already: logarithms take longer than all else of a resample
+            vars(left)["costs"] = self.costs[0][kept], self.costs[1][kept]
+        return left
 
 
 def pool(targets: ArrayLike, nontargets: ArrayLike) -> PooledScores:

@@ -251,6 +251,7 @@ class Resampling:
     def of(cls, trials: ScoredTrials) -> Resampling:
         """Sort the scores once and for all."""
         pooled = trials.pooled()
+        pooled.costs  # noqa: B018 (computed once, for all resamples)
         position = np.searchsorted(pooled.score, trials.score)
         return cls(trials, pooled, position, np.flatnonzero(trials.is_target), np.flatnonzero(~trials.is_target))
 

@@ -1,0 +1,174 @@
+#!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
+"""Stages 0 and 5 to 12 of run.sh on a synthetic VoicePrivacy 2020: what the recipe takes beside its networks.
+
+Usage: benchmarks/scale_recipe.py
+
+A corpus is made in the layouts of LibriSpeech and VCTK, with as many speakers and utterances as the challenge has (12
+trial sets, the largest with some 5,700 utterances), each half a second of tone. It goes through run.sh in a copy of the
+toolkit in which stand-ins take the place of what costs by the second of speech: three encoders, the recogniser and the
+tracker of F0. Anonymised sets are copies of the original ones. CPU time and peak memory of all processes; beyond 3
+minutes or 2 GB it ends with code 1.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+from vpeval.audio.io import RATE
+from vpeval.data.directory import DataDir
+
+ROOT = Path(__file__).resolve().parents[1]
+CPU_SECONDS, MEGABYTES = 180.0, 2000.0
+ATTACKERS = "ecapa resnet f0"
+SYSTEM = "mcadams"
+READERS, CHAPTERS, SENTENCES = 40, 3, 22
+VOICES, NUMBERS = 60, 405
+_NEEDED = ("run.sh", "path.sh", "cmd.sh", "conf", "egs/vpc2020", "local", "steps", "utils", "vpeval")
+
+ENCODER = """
+import sys, zlib
+import numpy as np
+from vpeval.embeddings.extract import pack_vector
+from vpeval.jobs import batch
+
+def noise(text):
+    return np.random.default_rng(zlib.crc32(text.encode())).standard_normal(192).astype(np.float32)
+
+conf, job, *works = sys.argv[1:]
+parts = batch.job_parts(job, works)
+voices = {part.spk: noise(part.spk) for part in parts}
+with batch.recording(job, parts) as record:
+    for part in parts:
+        record(part, pack_vector(voices[part.spk] + 2 * noise(f"{conf} {part.work.name} {part.utt}")))
+"""
+RECOGNISER = """
+import sys
+from vpeval.jobs import batch
+
+_, _, job, *works = sys.argv[1:]
+parts = batch.job_parts(job, works)
+with batch.recording(job, parts) as record:
+    for part in parts:
+        record(part, b"PLEASE CALL STELLA AND ASK HER TO BRING THESE THINGS\\n")
+"""
+TRACKER = """
+
+def track_f0(wave):
+    frames = len(wave) // 160
+    return 150 + 20 * np.sin(np.arange(frames) / 7)
+"""
+TEXT = "Please call Stella. Ask her to bring these things."
+
+
+def main() -> int:
+    """Make the corpus and the copy of the toolkit, run the stages, tell what they took."""
+    with tempfile.TemporaryDirectory(prefix="vpeval-scale-", dir=os.environ.get("TMPDIR")) as folder:
+        room = Path(folder)
+        make_corpus(room / "corpus")
+        tree = make_tree(room / "tree")
+        cpu, megabytes = run(tree, "--stage", "0", "--stop-stage", "0", "--corpus", str(room / "corpus"))
+        utts = anonymise(tree / "data")
+        more, peak = run(tree, "--stage", "5", "--attackers", ATTACKERS, "--corpus", str(room / "corpus"))
+    cpu, megabytes = cpu + more, max(megabytes, peak)
+    print(
+        f"stages 0 and 5-12 of a synthetic VPC 2020, {utts:,} utterances in two versions, three attackers: "
+        f"{cpu:.0f} s of CPU (limit {CPU_SECONDS:.0f}), {megabytes:.0f} MB (limit {MEGABYTES:.0f})",
+        flush=True,
+    )
+    return int(cpu > CPU_SECONDS or megabytes > MEGABYTES)
+
+
+def make_corpus(corpus: Path) -> None:
+    """LibriSpeech and VCTK; all files of a speaker are one, by links."""
+    libri, vctk = corpus / "LibriSpeech", corpus / "VCTK-Corpus-0.92"
+    lines = [";ID  |SEX| SUBSET           |MINUTES| NAME\n"]
+    for number, subset in enumerate(("dev-clean", "test-clean")):
+        for reader in (str(100 + READERS * number + k) for k in range(READERS)):
+            lines.append(f"{reader} | {'FM'[int(reader) % 2]} | {subset} | 8 | A Reader\n")
+            tone = write_tone(corpus / f"tones/{reader}.flac")
+            for chapter in range(1000, 1000 + CHAPTERS):
+                home = libri / subset / reader / str(chapter)
+                home.mkdir(parents=True)
+                names = [f"{reader}-{chapter}-{n:04d}" for n in range(SENTENCES)]
+                for name in names:
+                    os.link(tone, home / f"{name}.flac")
+                said = TEXT.upper().replace(".", "")
+                (home / f"{reader}-{chapter}.trans.txt").write_text("".join(f"{name} {said}\n" for name in names))
+    (libri / "SPEAKERS.TXT").write_text("".join(lines))
+    lines = ["ID  AGE  GENDER  ACCENTS  REGION\n"]
+    for spk in (f"p{225 + k}" for k in range(VOICES)):
+        lines.append(f"{spk}  23  {'FM'[int(spk[1:]) % 2]}  English  Kent\n")
+        tone = write_tone(corpus / f"tones/{spk}.flac")
+        audio, texts = vctk / "wav48_silence_trimmed" / spk, vctk / "txt" / spk
+        audio.mkdir(parents=True)
+        texts.mkdir(parents=True)
+        (corpus / "text").write_text(f"{TEXT}\n")
+        for number in range(1, NUMBERS + 1):
+            os.link(tone, audio / f"{spk}_{number:03d}_mic2.flac")
+            os.link(corpus / "text", texts / f"{spk}_{number:03d}.txt")
+    (vctk / "speaker-info.txt").write_text("".join(lines))
+
+
+def write_tone(path: Path) -> Path:
+    """Half a second of tone; at 16 kHz, as resampling costs by the second of speech, too."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pitch = 100 + sum(path.stem.encode()) % 97
+    soundfile.write(path, 0.3 * np.sin(2 * np.pi * pitch * np.arange(RATE // 2) / RATE), RATE)
+    return path
+
+
+def make_tree(tree: Path) -> Path:
+    """A copy of the toolkit whose networks are stand-ins, with a recipe that trains nothing."""
+    for name in _NEEDED:
+        source, target = ROOT / name, tree / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "corpus"))
+        else:
+            shutil.copy(source, target)
+    (tree / "steps/jobs/embed.py").write_text(f"#!{sys.executable}\n{ENCODER}")
+    (tree / "steps/jobs/decode.py").write_text(f"#!{sys.executable}\n{RECOGNISER}")
+    with open(tree / "vpeval/audio/f0.py", "a") as tracker:
+        tracker.write(TRACKER)
+    conf = tree / "egs/vpc2020/recipe.conf"
+    lines = conf.read_text().splitlines(keepends=True)
+    conf.write_text("".join(line for line in lines if not line.startswith(("train_sets=", "pool_sets="))))
+    return tree
+
+
+def run(tree: Path, *options: str) -> tuple[float, float]:
+    """CPU seconds and peak megabytes of run.sh."""
+    environment = {**os.environ, "VPEVAL_PYTHON": sys.executable, "PYTHONPATH": str(tree)}
+    environment |= {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
+    log = tree / "run.log"
+    with open(log, "a") as told:
+        command = ["./run.sh", "--recipe", "vpc2020", *options, "--nj", "2"]
+        child = subprocess.Popen(command, cwd=tree, env=environment, stdout=told, stderr=told)
+        _, status, used = os.wait4(child.pid, 0)
+    lines = log.read_text().splitlines()
+    if status:
+        raise SystemExit("\n".join(["run.sh failed:", *lines[-20:]]))
+    print("\n".join(lines[lines.index("time and memory:") :]), flush=True)
+    log.unlink()
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def anonymise(data: Path) -> int:
+    """Copies of all sets under the name of the system; how many utterances they have."""
+    utts = 0
+    for path in sorted(path for path in data.iterdir() if (path / "utt2spk").is_file()):
+        copy = DataDir.load(path).write(path.with_name(f"{path.name}_{SYSTEM}"))
+        (copy.path / "checks.json").write_text(json.dumps({"utts": len(copy.utts), "identical": []}))
+        utts += len(copy.utts)
+    return utts
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -36,7 +36,7 @@ def test_two_values_for_a_number_of_a_system_are_an_error(tmp_path):
 
 def test_parameters_tell_numbers_apart(tmp_path):
     path = tmp_path / "a.jsonl"
-    write_records(path, [Record("linkability", 0.5, params={"N": n}) for n in (20, 50)])
+    write_records(path, [Record("linkability", 0.5, params={"N": n, "L": 1}) for n in (20, 50)])
     assert len(load([path])) == 2
 
 

@@ -94,11 +94,26 @@ def test_only_metric_and_value_are_needed(jsonl) -> None:
         ('{"metric": "eer", "value": ' + "[" * 100000 + "}", "is not a JSON record"),
         ('{"metric": "eer", "value": null}', "value must be a number"),
         ('{"metric": 3, "value": 0.5}', "metric"),
-        ('{"metric": "eer", "value": 0.5, "set": ["a"]}', "tags"),
+        ('{"metric": "eer", "value": 0.5, "set": ["a"]}', "set must be text"),
         ('{"metric": "eer", "value": 0.5, "params": [1]}', "params, counts and notes"),
         ('{"metric": "eer", "value": 0.5, "counts": null}', "params, counts and notes"),
+        ('{"metric": "eer", "value": true}', "must be numbers"),
+        ('{"metric": "eer", "value": 1e300}', "beyond all measure"),
+        ('{"metric": "eer_kaldi", "value": 7.66}', "a eer_kaldi of 7.66 cannot be: it is from 0 to 1"),
+        ('{"metric": "eer_kaldi", "value": "inf"}', "cannot be"),
+        (r'{"metric": "\\input{x}", "value": 0.5}', "metric must be a word"),
+        (r'{"metric": "eer", "value": 0.5, "system": "a\ud800"}', "system must be text without control characters"),
+        (r'{"metric": "eer", "value": 0.5, "set": "a\u001b[2J"}', "set must be text without control characters"),
+        ('{"metric": "eer", "value": 0.5, "notes": {"chance": [0.5]}}', "notes 'chance' must be a number"),
+        ('{"metric": "eer", "value": 0.5, "notes": {"chance": NaN}}', "notes 'chance' must be a number"),
+        ('{"metric": "wer", "value": 5, "params": {"lm": ["small"]}}', "params 'lm' must be text"),
+        ('{"metric": "wer", "value": 5, "counts": {"ins": 1.5}}', "counts 'ins' must be a whole number"),
+        ('{"metric": "eer", "value": 0.5, "notes": {"files": {"scores": "/etc/passwd"}}}', "relative to the table"),
+        ('{"metric": "eer", "value": 0.5, "notes": {"files": {"scores": "../../x/y"}}}', "relative to the table"),
+        ('{"metric": "linkability", "value": 0.5, "params": {"L": 3}}', "a linkability needs 'N' among its params"),
+        ('{"metric": "emotion_accuracy", "value": 50}', "needs 'emotion' among its params"),
     ],
-    ids=range(19),
+    ids=range(34),
 )
 def test_a_line_that_is_no_record_is_named(jsonl, line: str, complaint: str) -> None:
     path = jsonl(LINE, line)
@@ -113,17 +128,18 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         read_records(tmp_path / "results.jsonl")
 
 
-NUMBERS = st.floats(allow_nan=False)
-NAMES = st.text(st.characters(codec="utf-8"))
+NUMBERS = st.floats(-1e12, 1e12) | st.sampled_from([float("inf"), float("-inf")])
+NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]))
+INTEGERS = st.integers(-(10**12), 10**12)
 RECORDS = st.builds(
     Record,
-    metric=NAMES,
+    metric=st.from_regex(r"x_[a-z0-9_]{0,9}", fullmatch=True),
     value=NUMBERS,
     lower=st.none() | NUMBERS,
     upper=st.none() | NUMBERS,
-    params=st.dictionaries(NAMES, NAMES | st.integers() | st.none()),
-    notes=st.dictionaries(NAMES, NAMES | st.integers() | st.none()),
-    counts=st.dictionaries(NAMES, st.integers(min_value=0)),
+    params=st.dictionaries(NAMES.map("x {}".format), NAMES | INTEGERS | st.none()),
+    notes=st.dictionaries(NAMES.map("x {}".format), NAMES | INTEGERS | st.none()),
+    counts=st.dictionaries(NAMES, st.integers(0, 10**12)),
     **dict.fromkeys(TAGS, NAMES),
 )
 
@@ -140,11 +156,11 @@ def test_an_older_table_has_notes_among_its_parameters(tmp_path: Path) -> None:
     row = {
         "metric": "linkability",
         "value": 0.5,
-        "params": {"N": 20, "chance": 0.05, "seed": 1, "attack_model": "none"},
+        "params": {"N": 20, "L": 1, "chance": 0.05, "seed": 1, "attack_model": "none"},
     }
     write_text(tmp_path / "results.jsonl", json.dumps(row) + "\n")
     (record,) = read_records(tmp_path / "results.jsonl")
-    assert record.params == {"N": 20}
+    assert record.params == {"N": 20, "L": 1}
     assert record.notes == {"chance": 0.05, "seed": 1, "attack_model": "none"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +18,7 @@ from vpeval.data.trials import read_scores, read_trials
 from vpeval.figures.style import model_rank, shade, system_colours
 from vpeval.metrics.scores import PooledScores, pool
 from vpeval.protocols.speaker_values import SpeakerValue, read_speaker_values
+from vpeval.results import side_files
 from vpeval.results.attacks import attack_model
 from vpeval.results.names import ORIGINAL
 from vpeval.results.records import Record, read_records
@@ -144,17 +144,7 @@ def load_results(
 def read_side_file(entry: Entry, what: str) -> dict[str, Any] | None:
     """The JSON file that a record names under `what`; None where it names none."""
     path = entry.file(what)
-    if path is None:
-        return None
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError("is missing, though the table names it; run the scorer again", path) from None
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise InputError("is not JSON; is the file cut short? Run the scorer again", path) from None
-    if not isinstance(content, dict):
-        raise InputError("is not a JSON object; run the scorer again", path)
-    return content
+    return None if path is None else side_files.read_side_file(path, what)
 
 
 def read_matrix(rows: list[list[float | None]]) -> Floats:

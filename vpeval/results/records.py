@@ -18,8 +18,7 @@ from typing import Any
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.tables import read_lines
-
-TAGS = ("recipe", "system", "set", "gender", "condition", "attacker")
+from vpeval.results.schema import TAGS, fault
 
 _ONCE_PARAMS = {
     *("source", "written", "per_speaker", "curves", "matrices", "ranks", "interval", "resamples", "redrawn", "seed"),
@@ -128,12 +127,14 @@ def read_records(path: str | PathLike[str]) -> list[Record]:
                 row[name] = _decode(row.get(name))
         except (TypeError, ValueError, OverflowError):
             raise InputError("value, lower and upper must be numbers", path, number) from None
-        if row["value"] is None or not all(isinstance(row.get(name, ""), str) for name in ("metric", *TAGS)):
-            raise InputError("value must be a number, metric and tags must be words", path, number)
+        if row["value"] is None:
+            raise InputError("value must be a number", path, number)
         if not all(isinstance(row.get(name, {}), dict) for name in ("params", "counts", "notes")):
             raise InputError("params, counts and notes must be objects", path, number)
         if "notes" not in row:
             row["params"], row["notes"] = _told_apart(row.get("params", {}))
+        if wrong := fault(row):
+            raise InputError(f"is no record: {wrong}", path, number)
         records.append(Record(**row))
     return records
 
@@ -161,6 +162,8 @@ def _encode(value: float | None) -> float | str | None:
 def _decode(value: float | str | None) -> float | None:
     if value is None:
         return None
+    if isinstance(value, bool) or (isinstance(value, str) and value not in ("inf", "-inf")):
+        raise TypeError("no number")
     number = float(value)
     if math.isnan(number):
         raise ValueError("NaN")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from vpeval.core.errors import InputError
-from vpeval.results.formats import vpc2020, vpc2022, vpc2024
+from vpeval.results.formats import latex, latex_systems, vpc2020, vpc2022, vpc2024
 from vpeval.results.names import ASR_EVAL, ASR_EVAL_ANON
 from vpeval.results.records import Record
 
@@ -75,3 +75,34 @@ def test_the_retrained_recogniser_never_speaks_for_original_speech():
     assert "orig" not in text
     both = vpc2022.render_summary([*records, wer.tagged({"attacker": ASR_EVAL})])
     assert "Average WER dev orig" in both
+
+
+HOSTILE = r"\input{/etc/passwd} & 50 % $x$ _^~#"
+
+
+@pytest.mark.parametrize("style", ["booktabs", "vpc2020"])
+def test_no_field_of_a_record_reaches_a_table_as_latex(style):
+    def attack(system: str, metric: str, **fields):
+        tags = {"set": "x_dev_trials_f", "gender": "f", "condition": "aa", "attacker": HOSTILE, "recipe": HOSTILE}
+        return Record(metric, 0.25, 0.2, 0.3, system=system, **{**tags, **fields})
+
+    records = [
+        attack(system, metric, **fields)
+        for system in (HOSTILE, f"{HOSTILE} 2")
+        for metric, fields in (
+            ("eer_kaldi", {}),
+            ("eer_kaldi", {"set": f"{HOSTILE}_test_trials_f"}),
+            ("wer", {"condition": HOSTILE, "gender": "", "set": f"{HOSTILE}_dev_asr"}),
+            ("linkability", {"condition": HOSTILE, "params": {"N": HOSTILE, "L": HOSTILE}}),
+            ("srd_max", {"params": {"estimator": "empirical"}}),
+            ("deid", {"params": {"mode": HOSTILE}, "condition": HOSTILE}),
+            ("stoi", {"gender": HOSTILE, "condition": HOSTILE}),
+        )
+    ]
+    texts = dict(latex.tables(records, style))
+    if style == "booktabs":
+        texts |= latex_systems.tables(records)
+    assert texts
+    for text in texts.values():
+        assert r"\input" not in text and "$x$" not in text and " 50 % " not in text
+    assert any(r"\textbackslash{}input\{/etc/passwd\}" in text for text in texts.values())

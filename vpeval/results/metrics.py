@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from vpeval.results.formats.tex import escape
+
 Aspect = Literal["privacy", "utility"]
 VERIFICATION, LEGAL, INFERENCE, SRD = "Speaker verification", "Legal criteria", "Inference", "Similarity ranks"
 SIMILARITY, UTILITY, SPEAKERS, OTHER = "Voice similarity", "Utility", "Easy and hard speakers", "Other"
@@ -431,7 +433,7 @@ def describe(name: str) -> Metric:
         words = f"Of two systems on the same data. {base.explanation}"
         title, latex = f"{base.title}, difference", rf"$\Delta$ {base.latex}"
         return replace(base, name=name, title=title, explanation=words, latex=latex, chance=None)
-    return Metric(name, name.replace("_", " "), "", name.replace("_", r"\_"))
+    return Metric(name, name.replace("_", " "), "", escape(name))
 
 
 def rank(name: str) -> tuple[int, str]:

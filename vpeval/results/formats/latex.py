@@ -18,6 +18,7 @@ from itertools import groupby
 
 from vpeval.core.errors import InputError
 from vpeval.results.costs import costs
+from vpeval.results.formats.tex import Tex, join_cells
 from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.results.records import Record
 
@@ -64,7 +65,7 @@ class _Results:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column: its title (under a common `head`, if any), its cells, and how it is set."""
+    """A column: its title (under a common `head`, if any) as source, its cells as text or source, and how it is set."""
 
     title: str
     cell: Callable[[int, _Row], str]
@@ -128,14 +129,8 @@ def _enter(results: _Results, record: Record, ranks: Mapping[str, int], kind: st
     numbers[kind] = text
 
 
-def _number(value: float, digits: int) -> str:
-    return f"{value:.{digits}f}" if math.isfinite(value) else r"$\infty$"
-
-
-def escape(text: str) -> str:
-    """Text as LaTeX sets it literally."""
-    special = {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
-    return "".join(special.get(c) or (f"\\{c}" if c in "&%$#_{}" else c) for c in text)
+def _number(value: float, digits: int) -> Tex:
+    return Tex(f"{value:.{digits}f}" if math.isfinite(value) else r"$\infty$")
 
 
 def _numbers(results: _Results, partition: str, titles: Mapping[str, str], **look: str) -> list[_Column]:
@@ -151,10 +146,10 @@ def _distinctions(results: _Results, rows: Sequence[_Row], **look: str) -> list[
     """Columns for system and attacker (or recogniser) where rows differ in them."""
     columns = []
     if len({row.system for row in rows} - {ORIGINAL}) > 1:
-        columns.append(_Column("System", lambda _, row: escape(row.system), **look))
+        columns.append(_Column("System", lambda _, row: row.system, **look))
     if len({row.attacker for row in rows}) > 1:
         title = "Attacker" if results.task == "ASV" else "Recogniser"
-        columns.append(_Column(title, lambda _, row: escape(row.attacker), **look))
+        columns.append(_Column(title, lambda _, row: row.attacker, **look))
     return columns
 
 
@@ -194,7 +189,7 @@ def _heads(columns: Sequence[_Column]) -> list[tuple[str, int, int]]:
 def _body(columns: Sequence[_Column], rows: Sequence[_Row]) -> list[tuple[bool, str]]:
     """The rows: (whether a new group begins, the cells joined)."""
     return [
-        (number > 1 and row.group != rows[number - 2].group, " & ".join(c.cell(number, row) for c in columns))
+        (number > 1 and row.group != rows[number - 2].group, join_cells(c.cell(number, row) for c in columns))
         for number, row in enumerate(rows, start=1)
     ]
 
@@ -202,7 +197,7 @@ def _body(columns: Sequence[_Column], rows: Sequence[_Row]) -> list[tuple[bool, 
 def _booktabs(results: _Results, partitions: Sequence[str]) -> str:
     rows = results.of(*partitions)
     alone = partitions[0] if len(partitions) == 1 else ""
-    columns = [_Column("Data set", lambda _, row: escape(row.data_set(alone)), align="l")]
+    columns = [_Column("Data set", lambda _, row: row.data_set(alone), align="l")]
     columns += _distinctions(results, rows, align="l") + _data(results, "Enrol.", "Trials", "Gender")
     titles = {
         "eer_kaldi": r"EER, \%",
@@ -310,7 +305,7 @@ def _vpc2020_head(columns: Sequence[_Column]) -> list[str]:
 
 
 def _set_column(title: str, partition: str) -> _Column:
-    return _Column(title, lambda _, row: escape(row.data_set(partition)))
+    return _Column(title, lambda _, row: row.data_set(partition))
 
 
 def _closed(columns: Sequence[_Column]) -> list[_Column]:

@@ -15,7 +15,8 @@ from typing import Any
 from vpeval.core.errors import InputError
 from vpeval.results.averages import averages
 from vpeval.results.costs import costs
-from vpeval.results.formats.latex import booktabs, escape
+from vpeval.results.formats.latex import booktabs
+from vpeval.results.formats.tex import Tex, escape, join_cells
 from vpeval.results.headline import headline_eer
 from vpeval.results.metrics import Metric, describe, rank
 from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
@@ -77,10 +78,10 @@ def _privacy(records: Sequence[Record], partition: str) -> str:
     last = None
     for key in sorted(cells):
         group = key[:3]
-        line = [escape(labels[key][i]) for i in kept] + [cells[key].get(metric, _ABSENT) for metric in metrics]
+        line = [labels[key][i] for i in kept] + [cells[key].get(metric, _ABSENT) for metric in metrics]
         rows += [[], line] if last not in (None, group) else [line]
         last = group
-    head = [heads[i] for i in kept] + [describe(metric).latex + _ARROWS[describe(metric).better] for metric in metrics]
+    head = [heads[i] for i in kept] + [_title(describe(metric)) for metric in metrics]
     caption = f"Privacy by speaker verification for {_PARTITIONS[partition]} (o: original, a: anonymised speech)."
     return _table("l" * len(kept) + "r" * len(metrics), [head], rows, caption, f"privacy-{partition}")
 
@@ -111,14 +112,15 @@ def _systems(records: Sequence[Record], partition: str) -> str:
         kind = describe(metric)
         row = _row_of(found, systems, kind)
         if ORIGINAL in found and found[ORIGINAL].condition == "oo" != condition:
-            row[systems.index(ORIGINAL)] += r" {\scriptsize (o-o)}"
-        title = f"{kind.latex}{_ARROWS[kind.better]}" + (f" ({escape(extra)})" if extra else "")
-        lines.append([title, "-".join(condition), escape(attacker), *row])
+            place = systems.index(ORIGINAL)
+            row[place] = Tex(rf"{escape(row[place])} {{\scriptsize (o-o)}}")
+        title = Tex(f"{_title(kind)} ({escape(extra)})") if extra else _title(kind)
+        lines.append([title, "-".join(condition), attacker, *row])
     caption = (
         f"Systems side by side: averages over the sets of the {_PARTITIONS[partition]}, weighted as in VoicePrivacy "
         f"2022{_intervals(records)}; the best system in bold. o-o: original speech has no other condition."
     )
-    head = ["Metric", "Condition", "Attacker / recogniser", *map(escape, systems)]
+    head = ["Metric", "Condition", "Attacker / recogniser", *systems]
     return _table("lll" + "r" * len(systems), [head], lines, caption, f"systems-{partition}")
 
 
@@ -142,11 +144,11 @@ def _legal(records: Sequence[Record]) -> str:
             lines.append([])
         sizes = [str(one.params.get(name, "")) for name in ("N", "L")]
         cells = [_number(found[c]) if c in found else _ABSENT for c in columns]
-        lines.append([describe(one.metric).latex, *sizes, show_chance(one), *cells])
-    heads = [["", "", "", "", *(escape(c[0]) for c in columns)]]
+        lines.append([Tex(describe(one.metric).latex), *sizes, show_chance(one), *cells])
+    heads = [["", "", "", "", *(c[0] for c in columns)]]
     if len({c[2] for c in columns}) > 1:
-        heads.append(["", "", "", "", *(escape(c[2]) for c in columns)])
-    heads.append(["Metric $\\downarrow$", "$N$", "$L$", "Chance", *("-".join(c[1]) for c in columns)])
+        heads.append(["", "", "", "", *(c[2] for c in columns)])
+    heads.append([Tex(r"Metric $\downarrow$"), Tex("$N$"), Tex("$L$"), "Chance", *("-".join(c[1]) for c in columns)])
     caption = (
         "Singling out, linkability and $1-$EER over the number $N$ of speakers and $L$ of utterances per speaker"
         f"{_intervals(records)}."
@@ -171,9 +173,10 @@ def _srd(records: Sequence[Record], means: Sequence[Record], estimator: str, edi
         metric = next(eers[system].metric for system in systems if system in eers)
         columns.append((describe(metric), {s: eers[s] for s in systems if s in eers}))
     body = [_row_of(own, systems, kind) for kind, own in columns]
-    rows = [[escape(system), *cells] for system, *cells in zip(systems, *body, strict=True)]
-    head = ["System", *(f"{kind.latex}{_ARROWS[kind.better]}" for kind, _ in columns)]
-    over = ["", *(rf"\multicolumn{{{len(_SRD)}}}{{c}}{{{escape(attacker)}}}" for attacker in attackers)]
+    rows = [[system, *cells] for system, *cells in zip(systems, *body, strict=True)]
+    head = ["System", *(_title(kind) for kind, _ in columns)]
+    over: list[str] = [""]
+    over += [Tex(rf"\multicolumn{{{len(_SRD)}}}{{c}}{{{escape(attacker)}}}") for attacker in attackers]
     over += [""] * (len(columns) - len(_SRD) * len(attackers))
     how = "" if estimator == "empirical" else " from beta-binomial distributions fitted to the ranks"
     caption = (
@@ -226,13 +229,17 @@ def _put(cells: dict[Any, Any], key: Any, value: Any, record: Record) -> None:
     cells[key] = value
 
 
-def _number(record: Record, bold: bool = False) -> str:
+def _title(kind: Metric) -> Tex:
+    return Tex(f"{kind.latex}{_ARROWS[kind.better]}")
+
+
+def _number(record: Record, bold: bool = False) -> Tex:
     text, ends = (
         shown.replace("-", "$-$").replace("inf", r"$\infty$").replace(",", ", ")
         for shown in (describe(record.metric).show(record.value), show_interval(record))
     )
     text = rf"\textbf{{{text}}}" if bold else text
-    return rf"{text} {{\scriptsize {ends}}}" if ends else text
+    return Tex(rf"{text} {{\scriptsize {ends}}}" if ends else text)
 
 
 def _row_of(found: Mapping[str, Record], systems: Sequence[str], kind: Metric) -> list[str]:
@@ -249,5 +256,5 @@ def _table(
     colspec: str, heads: Sequence[Sequence[str]], rows: Sequence[Sequence[str]], caption: str, label: str
 ) -> str:
     """The table of cells; an empty row is a gap."""
-    body = [f"{' & '.join(row)} \\\\" if row else r"\addlinespace" for row in rows]
-    return booktabs(colspec, [f"{' & '.join(head)} \\\\" for head in heads], body, caption, f"tab:{label}")
+    body = [f"{join_cells(row)} \\\\" if row else r"\addlinespace" for row in rows]
+    return booktabs(colspec, [f"{join_cells(head)} \\\\" for head in heads], body, caption, f"tab:{label}")

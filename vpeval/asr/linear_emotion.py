@@ -17,6 +17,7 @@ from scipy.special import logsumexp
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path, write_text
+from vpeval.core.tables import read_lines
 
 Matrix = NDArray[np.float64]
 _ITERATIONS = 500
@@ -45,8 +46,13 @@ def load_linear(directory: Path) -> LinearClassifier:
     """Read what `LinearClassifier.save` wrote."""
     if not (directory / "weights.npy").is_file():
         raise InputError("no classifier here; train it with steps/train_ser.py", directory)
-    matrix = np.load(directory / "weights.npy", allow_pickle=False)
-    labels = tuple((directory / "labels").read_text(encoding="utf-8").split())
+    try:
+        matrix = np.load(directory / "weights.npy", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"holds no weights ({error}); train the classifier again", directory / "weights.npy") from None
+    labels = tuple(label for _, label in read_lines(directory / "labels"))
+    if matrix.dtype.kind != "f" or matrix.ndim != 2 or len(matrix) != len(labels):
+        raise InputError("has not one row for every label; train the classifier again", directory / "weights.npy")
     return LinearClassifier(labels, matrix[:, :-1], matrix[:, -1])
 
 

@@ -19,6 +19,7 @@ from scipy.linalg import eigh
 from vpeval.asv import plda
 from vpeval.asv.calibration import Calibration
 from vpeval.asv.plda import Floats, Indices, Plda, Prior, Stats
+from vpeval.core.arrays import read_arrays
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 from vpeval.embeddings.directory import Embeddings, Vectors
@@ -137,20 +138,19 @@ def load(path: str | PathLike[str]) -> Backend:
         from vpeval.asv.kaldi.backend import read_backend  # which derives from Backend
 
         return read_backend(Path(path))
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            version = int(stored["version"])
-            if version != VERSION:
-                raise InputError(
-                    f"is a back end of version {version}, this program reads {VERSION}; estimate it again", path
-                )
-            model = Plda(stored["plda_mean"], stored["between"], stored["within"])
-            slope, offset = (float(number) for number in stored["calibration"])
-            return Backend(stored["mean"], stored["projection"], model, Calibration(slope, offset))
-    except FileNotFoundError:
-        raise InputError("no such back end; run the stage that trains attackers", path) from None
-    except (OSError, ValueError, KeyError, EOFError) as error:
-        raise InputError(f"is not a back end ({error}); estimate it again", path) from None
+    again = "estimate it again (stage 4)"
+    kinds = {"mean": 1, "projection": 2, "plda_mean": 1, "between": 2, "within": 2, "calibration": 1}
+    version = read_arrays(path, "back end", again, {"version": 0})["version"]
+    if version != VERSION:
+        raise InputError(f"is a back end of version {version}, this program reads {VERSION}; {again}", path)
+    stored = read_arrays(path, "back end", again, kinds)
+    rows, columns = stored["projection"].shape
+    shapes = [stored[name].shape for name in ("mean", "plda_mean", "between", "within", "calibration")]
+    if shapes != [(rows,), (columns,), (columns, columns), (columns, columns), (2,)]:
+        raise InputError(f"holds no back end (its parts do not fit together); {again}", path)
+    slope, offset = (float(number) for number in stored["calibration"])
+    model = Plda(stored["plda_mean"], stored["between"], stored["within"])
+    return Backend(stored["mean"], stored["projection"], model, Calibration(slope, offset))
 
 
 def _process(vectors: Vectors | Floats, mean: Floats, projection: Floats) -> Floats:

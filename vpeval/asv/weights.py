@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 
+T = TypeVar("T")
+
 
 def load_weights(network: torch.nn.Module, path: Path) -> None:
     """Fill a network; anything but tensors that fit it is an InputError, and no code in the file is ever run."""
-    state = load_state(path)
+    fill(network, load_state(path), path)
+
+
+def fill(network: torch.nn.Module, state: Any, path: Path) -> None:
+    """Fill a network with tensors that were read from `path`; those of another network are an InputError."""
     try:
         network.load_state_dict(state)
     except (RuntimeError, AttributeError, TypeError, KeyError) as error:
@@ -36,6 +43,21 @@ def load_state(path: Path) -> dict[str, Any]:
     if not isinstance(state, dict):
         raise InputError(f"holds a {type(state).__name__} instead of weights by name", path)
     return state
+
+
+def read_size(kind: type[T], state: dict[str, Any], path: Path) -> T:
+    """The size of a network, which is kept beside its weights as a dataclass of whole numbers."""
+    size = state.get("size")
+    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]  # a dataclass
+    if not isinstance(size, dict) or set(size) != names or not all(map(_is_size, size.values())):
+        raise InputError("does not say the size of its network; train it again", path)
+    return kind(**size)
+
+
+def _is_size(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_size, value))
+    return isinstance(value, int) and value > 0
 
 
 def save_weights(network: torch.nn.Module, path: Path) -> None:

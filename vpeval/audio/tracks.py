@@ -11,6 +11,7 @@ import numpy as np
 from vpeval.audio.f0 import Track, track_f0
 from vpeval.audio.io import RATE, read_audio
 from vpeval.core import processes
+from vpeval.core.arrays import read_arrays
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 
@@ -45,14 +46,12 @@ def write_tracks(path: str | PathLike[str], tracks: Mapping[str, Tracked]) -> No
 
 def read_tracks(path: str | PathLike[str]) -> dict[str, Tracked]:
     """Read what `write_tracks` wrote."""
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            utts, seconds = stored["utts"].tolist(), stored["seconds"].tolist()
-            parts = np.split(stored["f0"], np.cumsum(stored["lengths"])[:-1])
-    except FileNotFoundError:
-        raise InputError("no such file; run the stage that makes it", path) from None
-    except (OSError, ValueError, KeyError, EOFError) as error:
-        raise InputError(f"holds no F0 tracks ({error}); remove it and run the stage that makes it", path) from None
+    again = "remove it and run the stage that makes it"
+    stored = read_arrays(path, "F0 tracks", again, {"utts": 1, "lengths": 1, "seconds": 1, "f0": 1})
+    utts, seconds, lengths = (stored[name].tolist() for name in ("utts", "seconds", "lengths"))
+    if not len(utts) == len(seconds) == len(lengths) or sum(lengths) != len(stored["f0"]):
+        raise InputError(f"holds no F0 tracks (its parts do not fit together); {again}", path)
+    parts = np.split(stored["f0"], np.cumsum(lengths, dtype=np.int64)[:-1])
     return {utt: Tracked(f0, length) for utt, f0, length in zip(utts, parts, seconds, strict=True)}
 
 

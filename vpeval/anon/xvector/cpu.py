@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from vpeval.anon import vocoder
 from vpeval.anon.xvector.features import Example, Matrix, frame_count, pitch_features
+from vpeval.asv.weights import fill, load_state, read_size
 from vpeval.audio.io import RATE
 from vpeval.core.files import atomic_path
 
@@ -194,9 +195,9 @@ class CpuSynthesizer:
     @classmethod
     def load(cls, path: Path) -> CpuSynthesizer:
         """Read what `save` wrote."""
-        found = torch.load(path, map_location="cpu", weights_only=True)
-        model = AcousticModel(Size(**found["size"]))
-        model.load_state_dict(found["weights"])
+        found = load_state(path)
+        model = AcousticModel(read_size(Size, found, path))
+        fill(model, found.get("weights"), path)
         return cls(model.eval())
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from vpeval.asv.weights import load_weights
 from vpeval.audio.pyin import track_pyin
 from vpeval.core import compute, models
 from vpeval.core.errors import InputError
@@ -105,7 +106,7 @@ class SslContent:
             raise InputError("no such file; put the state dict of the SSL model there (docs/hooks.md)", weights)
         self.device = compute.device()
         self.network = torchaudio.models.wav2vec2_model(**architecture).to(self.device).eval()
-        self.network.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True))
+        load_weights(self.network, Path(weights))
         self.layer = layer
         self.dimension = int(architecture["encoder_embed_dim"])
 

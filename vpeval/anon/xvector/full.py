@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vpeval.anon.xvector.features import FRAME, Example, Matrix, frame_count, pitch_features
+from vpeval.asv.weights import fill, load_state, read_size
 from vpeval.audio.io import RATE
 from vpeval.core import compute
 from vpeval.core.errors import InputError
@@ -112,9 +113,9 @@ class FullSynthesizer:
     @classmethod
     def load(cls, path: Path) -> FullSynthesizer:
         """Read what `save` wrote."""
-        found = torch.load(path, map_location="cpu", weights_only=True)
-        generator = Generator(Size(**found["size"]))
-        generator.load_state_dict(found["weights"])
+        found = load_state(path)
+        generator = Generator(read_size(Size, found, path))
+        fill(generator, found.get("weights"), path)
         return cls(generator)
 
 

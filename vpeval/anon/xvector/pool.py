@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.asv.plda import Plda
+from vpeval.core.arrays import read_arrays
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 
@@ -53,9 +54,10 @@ class Pool:
     @classmethod
     def load(cls, path: Path) -> Pool:
         """Read what `save` wrote."""
-        with np.load(path, allow_pickle=False) as found:
-            speakers, genders = found["speakers"].tolist(), found["genders"].tolist()
-            return cls(tuple(speakers), found["vectors"], tuple(genders), found["log_f0"])
+        kinds = {"speakers": 1, "genders": 1, "vectors": 2, "log_f0": 1}
+        found = read_arrays(path, "pool", "prepare the anonymiser again (stage 2)", kinds)
+        speakers, genders = found["speakers"].tolist(), found["genders"].tolist()
+        return cls(tuple(speakers), found["vectors"], tuple(genders), found["log_f0"])
 
 
 @dataclass(frozen=True)

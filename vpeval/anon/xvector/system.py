@@ -29,6 +29,7 @@ from vpeval.asv import plda
 from vpeval.asv.encoders import Encoder, load_encoder
 from vpeval.audio.io import read_audio
 from vpeval.core import compute, processes
+from vpeval.core.arrays import read_arrays
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
@@ -187,8 +188,7 @@ def _examples(data: DataDir, features: Path) -> list[Example]:
 
 
 def _load(path: Path) -> dict[str, NDArray[Any]]:
-    with np.load(path, allow_pickle=False) as found:
-        return {name: found[name] for name in found.files}
+    return read_arrays(path, "features of an utterance", "prepare the anonymiser again (stage 2)")
 
 
 def mean_vector(vectors: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:

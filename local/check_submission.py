@@ -45,7 +45,7 @@ def main() -> int:
     if verdict.problems:
         print(f"{args.archive}: {verdict.counts.total()} violations", file=sys.stderr)
         return 1
-    done = f"{len(verdict.recomputed)} numbers recomputed, {len(verdict.compared)} sets compared with their originals"
+    done = f"{verdict.numbers} numbers recomputed, {len(verdict.compared)} sets compared with their originals"
     if not verdict.unverified:
         print(f"{args.archive}: no violations; {done}")
         return 0
@@ -67,7 +67,8 @@ def print_verdict(verdict: Verdict, archive: Path, shown: int) -> None:
         if count > shown:
             print(f"{archive}: … and {count - shown} more: {kind}", file=sys.stderr)
     for title, lines in (
-        ("recomputed", verdict.recomputed),
+        ("recomputed", [f"{place}: {', '.join(numbers)}" for place, numbers in verdict.recomputed.items()]),
+        ("scored again", verdict.rescored),
         ("compared", verdict.compared),
         ("remark", verdict.noted),
         ("not verified", verdict.unverified),

@@ -3,7 +3,7 @@
 set -euo pipefail
 
 only=           # one of lint, types, unit, e2e
-nightly=false   # true: the longest end-to-end tests as well
+nightly=false   # true: the longest end-to-end tests, and 10,000 examples of every fuzzer instead of 200, as well
 
 help_message="Usage: tests/run.sh [--only lint|types|unit|e2e] [--nightly true|false]
 
@@ -30,6 +30,10 @@ fi
 
 if part types; then
   mypy
+fi
+
+if [ "$nightly" = true ]; then
+  export VPEVAL_FUZZ=10000
 fi
 
 if part unit; then

@@ -33,8 +33,7 @@ class Clone:
         )
 
     def files(self) -> set[Path]:
-        """All but the lock of a system."""
-        return {path for path in self.path.rglob("*") if path.is_file() and path.suffix != ".lock"}
+        return set(self.path.rglob("*"))
 
 
 @pytest.fixture(scope="module")

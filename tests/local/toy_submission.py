@@ -46,6 +46,12 @@ def data_dir(path, rate=16000, pitch=50):
 def room(tmp_path, monkeypatch):
     """Original and anonymised data, and a run whose attacker is always right."""
     monkeypatch.chdir(tmp_path)
+    fill()
+    return tmp_path
+
+
+def fill():
+    """Make all of it in the current directory."""
     for name in SETS:
         data_dir(Path("data", name))
         data_dir(Path("data", f"{name}_mine"), pitch=60)
@@ -76,7 +82,6 @@ def room(tmp_path, monkeypatch):
         records.append(Record("wer", 100 * wrong / 24, counts=counts, notes={"files": files}, **tags))
     write_records("runs/mine/results.jsonl", records)
     Path("description.md").write_text(DESCRIPTION)
-    return tmp_path
 
 
 def make(out="s.tar.gz", *options):

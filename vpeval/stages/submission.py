@@ -77,5 +77,5 @@ def _pack(plan: Plan, originals: list[Path]) -> str:
     for problem in lacking[:_SHOWN]:
         logging.warning(f"not ready to be submitted: {problem}")
     size = archive.stat().st_size / 1e6
-    found = f"{len(verdict.recomputed)} numbers recomputed, {len(lacking)} requirements missing"
+    found = f"{verdict.numbers} numbers recomputed, {len(lacking)} requirements missing"
     return f"{ARCHIVE}: {len(manifest['files'])} files, {size:.1f} MB, edition {plan.edition}, {found}"

@@ -35,14 +35,23 @@ _MANIFEST = 32 << 20
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found: violations (and their number by kind), what was recomputed and compared, and what was not."""
+    """What was found: violations (and their number by kind), what was verified, and what was not.
+
+    `recomputed` are numbers of the results by set and condition, `rescored` scores that were made again.
+    """
 
     problems: list[Problem]
     counts: Counter[str]
-    recomputed: list[str]
+    recomputed: dict[str, list[str]]
+    rescored: list[str]
     compared: list[str]
     noted: list[str]
     unverified: list[str]
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers of the results were recomputed."""
+        return sum(map(len, self.recomputed.values()))
 
 
 @dataclass(frozen=True)
@@ -86,14 +95,25 @@ def check(
         recomputed = compare(archive, results, evidence, shown)
         check_completeness(archive, edition, results, evidence, sets, shown)
         check_description(archive, edition)
-        recomputed += _rescore(archive, sets, evidence, system, manifest, rescoring)
-        _admit(archive, sets, originals, rescoring)
-        return _verdict(archive, recomputed, compared)
+        rescored = _rescore(archive, sets, evidence, system, manifest, rescoring)
+        _admit(archive, originals)
+        return _verdict(archive, recomputed, rescored, compared)
 
 
-def _verdict(archive: Archive, recomputed: Sequence[str] = (), compared: Sequence[str] = ()) -> Verdict:
+def _verdict(
+    archive: Archive,
+    recomputed: Mapping[str, list[str]] | None = None,
+    rescored: Sequence[str] = (),
+    compared: Sequence[str] = (),
+) -> Verdict:
     return Verdict(
-        list(archive.found), archive.counts, list(recomputed), list(compared), archive.noted, archive.unverified
+        problems=list(archive.found),
+        counts=archive.counts,
+        recomputed=dict(recomputed or {}),
+        rescored=list(rescored),
+        compared=list(compared),
+        noted=archive.noted,
+        unverified=archive.unverified,
     )
 
 
@@ -204,7 +224,7 @@ def _rescore(
     return rescore(archive, sets, list(evidence.attacks), system, manifest, rescoring)
 
 
-def _admit(archive: Archive, sets: Sets, originals: Sequence[Path], rescoring: Rescoring | None) -> None:
+def _admit(archive: Archive, originals: Sequence[Path]) -> None:
     """Say what nobody has looked at."""
     if not originals:
         archive.unverified.append("ids, labels, texts and audio: no original data were given to compare with")

@@ -255,9 +255,9 @@ def _having(sets: Sets, file: str) -> list[Path]:
 
 def compare(
     archive: Archive, results: Mapping[str, Sequence[Record]], evidence: Evidence, shown: Mapping[str, str]
-) -> list[str]:
-    """Hold every number of the results files against its evidence; return what was recomputed."""
-    recomputed: dict[str, None] = {}
+) -> dict[str, list[str]]:
+    """Hold every number of the results files against its evidence; return what was recomputed, by set and condition."""
+    recomputed: defaultdict[str, dict[str, None]] = defaultdict(dict)
     unverified: defaultdict[str, int] = defaultdict(int)
     for file, records in results.items():
         for record in records:
@@ -273,11 +273,11 @@ def compare(
                 unverified[record.metric] += 1
                 continue
             if said:
-                recomputed[said] = None
+                recomputed[f"{record.set} {record.condition}"][said] = None
     for metric, count in unverified.items():
         title = describe(metric).title
         archive.unverified.append(f"{title}: {count} numbers, which scores and transcripts do not give")
-    return list(recomputed)
+    return {place: list(numbers) for place, numbers in recomputed.items()}
 
 
 def _compare_attack(archive: Archive, file: str, record: Record, evidence: Evidence, shown: Mapping[str, str]) -> str:
@@ -297,7 +297,7 @@ def _compare_attack(archive: Archive, file: str, record: Record, evidence: Evide
         message = f"the results say {name} of {theirs}, the scores give {ours}"
         archive.complain(scored.file, message, "pack scores and results of the same run", "results")
         return ""
-    return f"{kind.title} {ours} of {place}"
+    return f"{kind.title} {ours}"
 
 
 def _compare_rate(archive: Archive, file: str, record: Record, found: Mapping[str, float] | None, what: str) -> str:
@@ -312,7 +312,7 @@ def _compare_rate(archive: Archive, file: str, record: Record, found: Mapping[st
         message = f"the results say {kind.title} {kind.show(record.value)} % of {place}, the {what} give {given} %"
         archive.complain(file, message, f"pack {what} and results of the same run", "results")
         return ""
-    return f"{kind.title} {kind.show(record.value)} % of {place}" if found else ""
+    return f"{kind.title} {kind.show(record.value)} %" if found else ""
 
 
 def _same(record: Record, value: float) -> bool:

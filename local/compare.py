@@ -8,7 +8,8 @@ Usage: local/compare.py [options] <out-dir> [<name>=]<results> ...
 Results are results.jsonl or result files of VoicePrivacy 2020, 2022, 2024 or 2026; <name> names their system. Written
 are comparison.txt, which is printed as well, index.html with everything on one page, privacy_utility.{svg,pdf,png} and,
 where tables of two or more systems name scores or transcripts of the same data by the same attacker or recogniser,
-differences.jsonl. Systems are ranked by the rules of 2022 or 2024; 2020 had none, and those of 2026 are not known.
+differences.jsonl. Systems are ranked by the rules of 2022 or 2024; for 2020, which had none, and for 2026, whose are
+not known, by those of 2024.
 """
 
 from pathlib import Path

@@ -58,6 +58,14 @@ def test_the_page_has_systems_differences_ranking_audio_and_links(site):
     assert not re.search(r'(?:src|href)="(?:https?:)?//', page)
 
 
+def test_an_edition_without_rules_is_ranked_by_those_of_the_last_one_that_has_some(site):
+    tables = sorted((site.parents[1] / "runs").glob("*/results.jsonl"))
+    out = site.parents[1] / "of_2020"
+    text = compare(out, tables, "2020", data=site.parents[1] / "data", resamples=0)
+    assert "Ranking by the rules of VoicePrivacy 2024" in text
+    assert "Rules of VoicePrivacy 2020 are not known: these are those of 2024." in (out / "index.html").read_text()
+
+
 def test_the_same_comparison_gives_the_same_page(site, tmp_path):
     tables = sorted((site.parents[1] / "runs").glob("*/results.jsonl"))
     out = site.parents[1] / "again"

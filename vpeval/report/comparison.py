@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from markupsafe import Markup
@@ -29,7 +29,7 @@ from vpeval.results.overview import means
 from vpeval.results.ranking import Standing
 from vpeval.results.records import Record
 from vpeval.results.remarks import remarks
-from vpeval.results.significance import PLANNED, base_metric, plan_in_words, show_p
+from vpeval.results.significance import PLANNED, base_metric, plan_in_words, show_difference, show_p
 
 log = logging.getLogger(__name__)
 _UTILITY = ("deid", "wer", "uar", "pitch_correlation", "g_vd")
@@ -125,7 +125,7 @@ def build(sources: Sequence[Source], compared: Compared, out: Path, data: Path, 
         exploratory=[_test(r, limits.significance) for r in compared.differences if r.notes["family"] != PLANNED],
         significance=f"{limits.significance:g}",
         standings=compared.standings,
-        rules=limits.rules.get(edition),
+        rules=limits.rules_for(edition),
         edition=edition,
         show=_shown,
         describe=describe,
@@ -238,7 +238,7 @@ def _test(record: Record, significance: float) -> Test:
         metric=metric.label,
         data=record.set if record.set in ("test", "dev") else set_title(record.set),
         by=", ".join(filter(None, (attack_model(record), record.attacker))),
-        difference=f"{metric.scale * record.value:+.{metric.digits}f}".replace("-", "−"),
+        difference=show_difference(replace(record, lower=None, upper=None)).replace("-", "−"),
         sort=repr(float(metric.scale * record.value)),
         interval=_interval(record),
         p="" if p is None else show_p(p),

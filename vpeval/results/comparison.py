@@ -33,7 +33,7 @@ def compare(
     need the scores and transcripts that the tables name. `data` holds the data directories, for the trials.
     """
     records, limits = load(sources), read_limits()
-    rules = limits.rules.get(edition)
+    rules = limits.rules_for(edition)
     parts = [overview(records, edition)]
     found = measured(sources, edition)
     systems = dict.fromkeys(one.record.system for one in found)
@@ -46,11 +46,11 @@ def compare(
         parts.append(significance.render_differences(tested, limits.significance))
     else:
         (out / "differences.jsonl").unlink(missing_ok=True)  # those of another comparison
-    standings = ranking(records, rules) if rules else []
-    if rules and standings:
+    standings = ranking(records, rules)
+    if standings:
         parts.append(render_ranking(standings, rules))
     text = "\n".join(parts)
-    plane = _draw(records, edition, rules.classes if rules else (), out)
+    plane = _draw(records, edition, rules.classes if rules.edition == edition else (), out)
     write_text(out / "index.html", _page(sources, out, data, edition, records, tested, standings, plane))
     write_text(out / "comparison.txt", text)
     return text

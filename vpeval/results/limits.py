@@ -60,12 +60,18 @@ class Limits:
     verdict: VerdictLimits
     audit: AuditLimits
 
+    def rules_for(self, edition: str) -> Rules:
+        """The rules that rank the systems of an edition: its own, or those of the last edition that has any."""
+        return self.rules.get(edition) or self.rules[max(self.rules)]
+
 
 @cache
 def read_limits(path: Path = FILE) -> Limits:
     """Read and check a file of limits, once."""
     config = read_config(path, ranking=dict, significance=float, verdict=dict, audit=dict)
     rules = {str(edition): _rules(str(edition), section, path) for edition, section in config["ranking"].items()}
+    if not rules:
+        raise InputError("'ranking' must have the rules of at least one edition", path)
     _in_range(config["significance"], "significance", path)
     kinds = {"eer": list, "found": list, "untrained_grade": int, "disagreement": int, "speech_gone": float}
     verdict = check_section(config["verdict"], "verdict", path, **kinds)

@@ -122,12 +122,19 @@ def base_metric(record: Record) -> str:
 
 
 def show_difference(record: Record) -> str:
-    """``+3.12 [1.04,5.20]`` in the unit of the metric."""
+    """In the unit of the metric; what is shown as zero has no sign.
+
+    >>> show_difference(Record("eer_kaldi_difference", 0.0312, 0.0104, 0.052))
+    '+3.12 [1.04,5.20]'
+    >>> show_difference(Record("eer_kaldi_difference", -0.000001))
+    '0.00'
+    """
     kind = describe(base_metric(record))
     ends = ""
     if record.lower is not None and record.upper is not None:
         ends = f" [{kind.show(record.lower)},{kind.show(record.upper)}]"
-    return f"{kind.scale * record.value:+.{kind.digits}f}{ends}"
+    value = f"{kind.scale * record.value:+.{kind.digits}f}"
+    return f"{value if float(value) else value[1:]}{ends}"
 
 
 def show_p(p: float) -> str:

@@ -1,1 +1,29 @@
-"""Metrics: arrays in, frozen dataclass out. Pure numpy and scipy; no files, no printing."""
+"""Metrics: arrays in, frozen dataclass out. Pure numpy and scipy; no files, no printing.
+
+What is offered here is described in docs/library.md.
+"""
+
+from vpeval.core.exports import offer
+
+__all__, __getattr__, __dir__ = offer(
+    __name__,
+    {
+        "Disclosure": "srd.Disclosure",
+        "Eer": "eer.Eer",
+        "ErrorCounts": "wer.ErrorCounts",
+        "Linkability": "linkability.Linkability",
+        "PooledScores": "scores.PooledScores",
+        "eer_kaldi": "eer.eer_kaldi",
+        "eer_rocch": "eer.eer_rocch",
+        "eer_threshold": "eer.eer_threshold",
+        "holm_correction": "holm.holm",
+        "linkability_of": "front.linkability_of",
+        "min_cllr": "cllr.min_cllr",
+        "point_estimates": "front.point_estimates",
+        "pool": "scores.pool",
+        "rank_disclosure": "front.rank_disclosure",
+        "unweighted_average_recall": "uar.unweighted_average_recall",
+        "verification_records": "front.verification_records",
+        "word_errors": "front.word_errors",
+    },
+)

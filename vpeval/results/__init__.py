@@ -1,1 +1,26 @@
-"""Result files: views of the records in the formats of the challenges, in LaTeX and on the screen."""
+"""Result files: views of the records in the formats of the challenges, in LaTeX and on the screen.
+
+What is offered here is described in docs/library.md.
+"""
+
+from vpeval.core.exports import offer
+
+__all__, __getattr__, __dir__ = offer(
+    __name__,
+    {
+        "KeyNumber": "worst.KeyNumber",
+        "METRICS": "metrics.METRICS",
+        "Metric": "metrics.Metric",
+        "Record": "records.Record",
+        "compare": "comparison.compare",
+        "describe": "metrics.describe",
+        "key_numbers": "worst.key_numbers",
+        "load_records": "load.load",
+        "means": "overview.means",
+        "plain_table": "plain.plain_table",
+        "read_records": "records.read_records",
+        "render_summary": "summary.render",
+        "select_records": "select.select",
+        "write_records": "records.write_records",
+    },
+)

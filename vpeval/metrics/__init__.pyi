@@ -1,0 +1,29 @@
+from vpeval.metrics.cllr import min_cllr
+from vpeval.metrics.eer import Eer, eer_kaldi, eer_rocch, eer_threshold
+from vpeval.metrics.front import linkability_of, point_estimates, rank_disclosure, verification_records, word_errors
+from vpeval.metrics.holm import holm as holm_correction
+from vpeval.metrics.linkability import Linkability
+from vpeval.metrics.scores import PooledScores, pool
+from vpeval.metrics.srd import Disclosure
+from vpeval.metrics.uar import unweighted_average_recall
+from vpeval.metrics.wer import ErrorCounts
+
+__all__ = [
+    "Disclosure",
+    "Eer",
+    "ErrorCounts",
+    "Linkability",
+    "PooledScores",
+    "eer_kaldi",
+    "eer_rocch",
+    "eer_threshold",
+    "holm_correction",
+    "linkability_of",
+    "min_cllr",
+    "point_estimates",
+    "pool",
+    "rank_disclosure",
+    "unweighted_average_recall",
+    "verification_records",
+    "word_errors",
+]

@@ -29,6 +29,8 @@ edition=                  # challenge whose result file and submission are made;
 description=              # file with the system description, for the submission; default: a form to fill in
 nj=$(getconf _NPROCESSORS_ONLN)
 seed=0
+dry_run=false             # true: say what would be made and why, and do nothing
+why=${VPEVAL_WHY:-false}         # true: of what is made again, everything that has changed is told
 doctor=false              # true: say what the run needs and whether it is there, and do nothing
 verify=${VPEVAL_VERIFY:-false}  # true: every file is looked at again before anything counts as up to date
 
@@ -65,16 +67,18 @@ What is up to date is skipped.
   --description FILE            system description for the submission package (a form to fill in)
   --nj N                        jobs at a time ($nj)
   --seed N                      seed of everything random ($seed)
+  --dry-run                     what would be made, and why
+  --why                         of what is made again, all inputs, options and modules that have changed
   --doctor                      what the run needs in time, disk, memory, models and network, and whether that is there
   --verify true|false           look at every audio file again before a large set counts as up to date ($verify)"
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
-_flags="doctor"
+_flags="doctor dry_run why"
 . utils/parse_options.sh
 [ $# = 0 ] || { echo "$0: unexpected argument '$1'; see --help" >&2; exit 1; }
 . utils/stages.sh
 . ./cmd.sh
-export VPEVAL_VERIFY=$verify
+export VPEVAL_VERIFY=$verify VPEVAL_WHY=$why
 
 stage 0 data "data directories of recipe $recipe"
 stage 1 models "evaluation models"
@@ -91,4 +95,4 @@ stage 11 results "results: table, files of the challenge, LaTeX, figures, report
 stage 12 submission "submission package"
 
 run_stages recipe corpus lists full anonymizer anonymized allow_missing anon_options anon_level train_level system attackers allow_scratch calibrate asr \
-  train_asr quality srd_sets population utterances edition description nj seed cmd doctor
+  train_asr quality srd_sets population utterances edition description nj seed cmd doctor dry_run

@@ -24,6 +24,8 @@ from vpeval.core.files import locked
 from vpeval.core.machine import look
 from vpeval.core.models import unreachable
 from vpeval.core.processes import dying_with_me
+from vpeval.data.layout import name_some
+from vpeval.jobs.rehearsal import rehearsal
 from vpeval.jobs.usage import Usage, note_usage
 from vpeval.plan.doctor import examine
 from vpeval.plan.plan import Plan, Settings, make_plan
@@ -38,8 +40,10 @@ def main() -> int:
     args = vars(parser().parse_args())
     words = args.pop("stages")
     stages = [tuple(words[i : i + 3]) for i in range(0, len(words), 3)]
-    if args.pop("doctor"):
-        return see_doctor(make_plan(Settings(**args)))
+    doctor, dry_run = args.pop("doctor"), args.pop("dry_run")
+    if doctor or dry_run:
+        plan = make_plan(Settings(**args))
+        return see_doctor(plan) if doctor else rehearse(plan, stages)
     plan = make(Settings(**args))
     lock = plan.run.with_name(f".{plan.system}.lock")
     with locked(lock, f"system {plan.system} of recipe {plan.recipe.recipe}", plan.settings.command, wait=False):
@@ -54,6 +58,26 @@ def see_doctor(plan: Plan) -> int:
         failed |= check.state == "fail"
     print("This run cannot succeed here." if failed else "Nothing stands against this run.")
     return 1 if failed else 0
+
+
+def rehearse(plan: Plan, stages: Sequence[tuple[str, ...]]) -> int:
+    """Print what stages would make, and why."""
+    with rehearsal() as seen:
+        for number, name, title in stages:
+            print(f"== stage {number}: {title}", flush=True)
+            try:
+                import_module(f"vpeval.stages.{name}").run(plan if name == "data" else plan.prepared())
+            except (InputError, OSError) as error:
+                if not seen.coming:
+                    raise
+                seen.is_blind = True
+                print(f"  more is known when that is made: {error}")
+            reasons, current = seen.report()
+            for reason, places in reasons.items():
+                print(f"  {len(places)} would be made, {reason}: {name_some([str(place) for place in places])}")
+            if current:
+                print(f"  {current} up to date")
+    return 0
 
 
 def run(plan: Plan, stages: Sequence[tuple[str, ...]]) -> int:
@@ -82,7 +106,8 @@ def parser() -> script.Parser:
         kind = script.boolean if isinstance(field.default, bool) else kinds.get(field.name, str)
         option = f"--{field.name.replace('_', '-')}"
         found.add_argument(option, type=kind, default=field.default, choices=choices.get(field.name))
-    found.add_argument("--doctor", type=script.boolean, default=False)
+    for flag in ("--doctor", "--dry-run"):
+        found.add_argument(flag, type=script.boolean, default=False)
     found.add_argument("stages", nargs="+", metavar="number stage title")
     return found
 

@@ -134,7 +134,7 @@ def test_what_is_up_to_date_is_skipped_with_one_line(room: Room, caplog: pytest.
     with caplog.at_level(logging.INFO):
         assert room.run() == []
     assert room.calls() == []
-    assert caplog.messages == ["test: 1 of 1 sets up to date, skipped"]
+    assert caplog.messages == ["1 sets of test up to date, skipped"]
 
 
 def test_after_a_failure_only_what_is_missing_is_done_again(room: Room, caplog: pytest.LogCaptureFixture) -> None:
@@ -370,7 +370,7 @@ def test_a_second_process_waits_for_the_first_and_finds_the_work_done(room: Room
     assert second.stderr.readline().startswith(f"{room.out} is being made by ")
     (room.path / "go").touch()
     assert first.communicate()[0].endswith("\nmade 1\n")
-    assert second.communicate() == ("made 0\n", "test: 1 of 1 sets up to date, skipped\n")
+    assert second.communicate() == ("made 0\n", "1 sets of test up to date, skipped\n")
     assert len(room.calls()) == 5
 
 

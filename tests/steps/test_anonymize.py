@@ -104,7 +104,7 @@ def test_what_is_published_has_the_same_ids_and_tables_and_only_new_audio(place:
     assert not np.array_equal(read_audio(anon.wav["a-1"]), read_audio(place.data.wav["a-1"]))
     assert "utt2seed" not in anon.utt_tables
     again = place.run()
-    assert "1 of 1 sets up to date, skipped" in again.stdout
+    assert "1 sets of anonymize up to date, skipped" in again.stdout
     assert len(place.done) == 6
 
 

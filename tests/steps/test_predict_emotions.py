@@ -61,7 +61,7 @@ def test_every_speaker_is_judged_by_the_classifier_of_the_fold_and_the_predictio
     done = run(*line)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out/IEMOCAP_dev/predictions").read_text() == "a-1 ang\na-2 sad\nb-1 hap\nb-2 neu\n"
-    assert "1 of 1 sets up to date, skipped" in run(*line).stderr
+    assert "1 sets of emotions up to date, skipped" in run(*line).stderr
 
     done = run("local/score_uar.py", data, tmp_path / "out/IEMOCAP_dev/predictions", tmp_path / "uar.jsonl")
     # Fold 2: half of hap, and neu, which was predicted but never meant, counts as 0.

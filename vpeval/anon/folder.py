@@ -19,11 +19,13 @@ from vpeval.core import processes
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked
 from vpeval.core.publish import publish, refuse_overlap, refuse_target
+from vpeval.core.told import skipped
 from vpeval.corpora.convert import to_16khz
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import is_split, name_some, read_places
 from vpeval.jobs import sound
-from vpeval.jobs.stamps import STAMP, fingerprint, is_current, write_stamp
+from vpeval.jobs.rehearsal import rehearsing
+from vpeval.jobs.stamps import STAMP, fingerprint, is_current, why, write_stamp
 
 log = logging.getLogger(__name__)
 _SUFFIXES = (".wav", ".flac")
@@ -73,13 +75,16 @@ def import_set(delivery: Delivery, out: Path) -> list[Finding]:
     taken = sound.digest_of((utt, str(delivery.files[utt])) for utt in delivery.data.utts)
     options = {"out": out, "trials_left_out": delivery.missing.trials, "files": taken}
     made_from = fingerprint([delivery.data.path], options)
+    if rehearsal := rehearsing():
+        rehearsal.consider(out, [out], why(out / STAMP, made_from, [out]))
+        return []
     source = delivery.data.path
     inputs = [source, *read_places(source), *{file.parent: file for file in files}.values()]
     refuse_overlap(out, inputs)
     out.parent.mkdir(parents=True, exist_ok=True)
     with locked(out.with_name(f".{out.name}.lock"), str(out)):
         if is_current(out / STAMP, made_from, [out]):
-            log.info("%s is up to date, skipped", out)
+            skipped(log, 1, "sets of files made elsewhere")
             return []
         refuse_target(out, inputs, is_split)
         work = out.with_name(f".{out.name}.work")

@@ -9,9 +9,11 @@ from pathlib import Path
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked
 from vpeval.core.publish import refuse_target
+from vpeval.core.told import skipped
 from vpeval.data.layout import read_places
 from vpeval.jobs.command import FREE_MEMORY_SELDOM, run_command
-from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current
+from vpeval.jobs.rehearsal import rehearsing
+from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, why
 
 log = logging.getLogger(__name__)
 _ROOT = Path(__file__).resolve().parents[2]
@@ -30,6 +32,9 @@ def places(conf: Path, data: Sequence[Path]) -> list[Path]:
 
 def train_recogniser(conf: Path, out: Path, data: Sequence[Path], cmd: str, seed: int, threads: int = 1) -> None:
     """Make `out`, with the recogniser and its decode.yaml, unless it is up to date."""
+    if rehearsal := rehearsing():
+        rehearsal.consider(out, [out], why(out / STAMP, made_from_what(conf, data, seed), [out]))
+        return
     if not conf.is_file():
         raise InputError(f"no such configuration; see those in {conf.parent}", conf)
     for directory in data:
@@ -38,7 +43,7 @@ def train_recogniser(conf: Path, out: Path, data: Sequence[Path], cmd: str, seed
                 raise InputError("no such file; training needs it", directory / name)
     with locked(out.with_name(f".{out.name}.lock"), str(out)):
         if is_current(out / STAMP, made_from_what(conf, data, seed), [out]):
-            log.info("%s is up to date, skipped", out)
+            skipped(log, 1, "recognisers")
             return
         refuse_target(out, places(conf, data))
         command = [str(_ROOT / JOB), "--seed", str(seed), "--num-threads", str(threads), *map(str, (conf, out, *data))]

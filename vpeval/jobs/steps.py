@@ -10,7 +10,9 @@ from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked
-from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
+from vpeval.core.told import skipped
+from vpeval.jobs.rehearsal import rehearsing
+from vpeval.jobs.stamps import NOT_MADE, STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +42,10 @@ class Step:
         """The files that tell whether somebody touched it."""
         return [self.out / name for name in self.files]
 
+    def why(self) -> str:
+        """Why it has to be made (again); empty where it has not."""
+        return why(self.out / self.stamp, self.fingerprint, self.outputs)
+
     def is_current(self) -> bool:
         """Whether there is nothing to do."""
         return is_current(self.out / self.stamp, self.fingerprint, self.outputs)
@@ -52,7 +58,7 @@ class Step:
         """Refuse a result that is missing or that was made from something else than it would be made from now."""
         if not self.exists():
             raise InputError(f"is missing; run stage {self.stage}", self.out)
-        if reason := why(self.out / self.stamp, self.fingerprint, self.outputs):
+        if reason := self.why():
             raise InputError(f"belongs to another run ({reason}); run stage {self.stage} again", self.out)
 
     @property
@@ -72,17 +78,23 @@ class Step:
 
 def bring_up_to_date(steps: Iterable[tuple[Step, Callable[[Path], str]]], what: str) -> None:
     """Make those steps that are not current, each with a line of what came out; the others share one line."""
-    skipped = 0
+    if rehearsal := rehearsing():
+        for step, _ in steps:
+            rehearsal.consider(step.out, step.outputs, step.why())
+        return
+    current = 0
     for step, make in steps:
-        if step.is_current():
-            skipped += 1
+        reason = step.why()
+        if not reason:
+            current += 1
             continue
         with locked(step.lock, str(step.out)):
             if step.is_current():  # made by another run in the meantime
-                skipped += 1
+                current += 1
                 continue
+            if reason != NOT_MADE:
+                log.info("%s: again, %s", step.out, reason)
             with step.making() as out:
                 said = make(out)
         log.info("%s: %s", out, said)
-    if skipped:
-        log.info("%d %s up to date, skipped", skipped, what)
+    skipped(log, current, what)

@@ -30,16 +30,9 @@ _MEGABYTE, _GIGABYTE = 10**6, 10**9
 _LEAST_DISK = 0.5 * _GIGABYTE  # of results, figures and logs of any run
 _PYTHONS = ("3.11.", "3.12.", "3.13.")
 _KEYS: dict[str, type] = {
-    "hooks": dict,
-    "other_hook": float,
-    "embed": float,
-    "decode": float,
-    "pitch": float,
-    "score": float,
-    "megabytes": float,
-    "wav_kilobytes": float,
-    "model_megabytes": float,
-    "speech": dict,
+    **dict.fromkeys(("hooks", "speech"), dict),
+    **dict.fromkeys(("other_hook", "embed", "utility", "score"), float),
+    **dict.fromkeys(("megabytes", "wav_kilobytes", "model_megabytes"), float),
 }
 
 
@@ -69,7 +62,7 @@ def examine(plan: Plan, machine: Machine, unreachable: Callable[[models.Model], 
     costs = read_config(COSTS, **_KEYS)
     yield _python(machine)
     yield _corpus(plan)
-    lacking = [model for name in plan.models() if (model := models.find_model(name)) and not _is_there(model)]
+    lacking = [model for name in plan.models() if (model := models.find_model(name)) and models.missing_files(model)]
     yield from _models(plan, lacking, unreachable)
     needs = estimate(plan, costs, len(lacking))
     yield _disk(needs, machine)
@@ -95,8 +88,7 @@ def estimate(plan: Plan, costs: dict[str, object], missing_models: int = 0) -> N
     cpu = {
         "anonymising": hook * (evaluated + trained * len(systems)) if plan.hook else 0.0,
         "embeddings": unit["embed"] * heard,
-        "recognition": 2 * evaluated * unit["decode"] if plan.recipe.asr_sets else 0.0,
-        "pitch": 2 * evaluated * unit["pitch"],
+        "recognition and pitch": 2 * evaluated * unit["utility"],
         "scores": evaluated * unit["score"],
     }
     audio = 1000 * unit["wav_kilobytes"] * (evaluated + trained * len(systems))
@@ -152,10 +144,6 @@ def _lost_audio(place: Path) -> list[str]:
     there = {path.stem for path in (place / "audio").rglob("*")}
     with open(table, encoding="utf-8", newline="") as file:
         return [row["utt"] for row in csv.DictReader(file, delimiter="\t") if row["utt"] not in there]
-
-
-def _is_there(model: models.Model) -> bool:
-    return all((models.store() / model.name / name).is_file() for name in model.files)
 
 
 def _models(

@@ -6,6 +6,8 @@ import logging
 
 from vpeval.core import models
 from vpeval.core.errors import InputError
+from vpeval.jobs.rehearsal import rehearsing
+from vpeval.jobs.stamps import NOT_MADE
 from vpeval.plan.plan import Plan
 
 log = logging.getLogger(__name__)
@@ -16,6 +18,10 @@ SCRATCH = ("small_original", "small_scratch")
 def run(plan: Plan) -> None:
     """Fetch what is missing."""
     for name in plan.models():
+        if rehearsal := rehearsing():
+            missing = models.missing_files(models.find_model(name))
+            rehearsal.consider(models.store() / name, [], NOT_MADE if missing else "")
+            continue
         log.info("%s", models.fetch(models.find_model(name)))
 
 

@@ -8,6 +8,7 @@ from vpeval.anon import hooks
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked
 from vpeval.jobs import guarded
+from vpeval.jobs.rehearsal import rehearsing
 from vpeval.plan.plan import Plan
 from vpeval.stages.piece import need
 
@@ -22,8 +23,11 @@ def run(plan: Plan) -> None:
         return
     sides = [[plan.original(name) for name in names] for names in (plan.recipe.train_sets, plan.recipe.pool_sets)]
     need(0, *sides[0], *sides[1])
-    settings = plan.settings
     prepared = hooks.prepared_dir(plan.hook)
+    if rehearsal := rehearsing():
+        rehearsal.consider(program, [prepared], "it decides itself what it has to do")
+        return
+    settings = plan.settings
     prepared.mkdir(parents=True, exist_ok=True)
     command = [
         *(str(program), *hooks.split_options(settings.anon_options)),

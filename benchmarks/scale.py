@@ -115,7 +115,8 @@ def measure(row: Row, room: Path, part: int, before: tuple[float, float] | None,
 def run(command: list[str], room: Path) -> Cost:
     """What a command takes on one thread."""
     threads = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
-    child = subprocess.Popen(command, cwd=room, env={**os.environ, **threads}, stderr=subprocess.PIPE)
+    environment = {**os.environ, **threads}
+    child = subprocess.Popen(command, cwd=room, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert child.stderr is not None
     told = child.stderr.read().decode()
     _, status, used = os.wait4(child.pid, 0)

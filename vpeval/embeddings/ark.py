@@ -185,7 +185,8 @@ def _split_places(places: list[str]) -> tuple[list[str], list[str]]:
     ark = places[0].rpartition(":")[0]
     head = f"{ark}:"
     if all(map(str.startswith, places, repeat(head))):
-        numbers = [place[len(head) :] for place in places]
+        start = len(head)
+        numbers = [place[start:] for place in places]
         if "".join(numbers).isdecimal():
             return [ark] * len(places), numbers
     parts = [place.rpartition(":") for place in places]

@@ -10,7 +10,7 @@ matrix (`score_matrix`) is counted block by block (`levels`) and never held; one
 
 A resample of test speakers weights the counts. For the interval, more than `BINS` target scores are counted in as many
 bins of neighbours: the EER of a resample then comes out too high, as its ROC keeps some points of the curve only. It
-does so by less than the share of targets in a bin, 1/`BINS`, and by some 10⁻⁵ where scores spread; what the sample
+does so by less than the share of targets in a bin, 1/`BINS`, and by some 10⁻⁴ where scores spread; what the sample
 itself loses in the bins is taken off every resample. The value is exact.
 """
 
@@ -32,7 +32,7 @@ from vpeval.metrics.score_matrix import ScoreMatrix
 from vpeval.metrics.scores import PooledScores
 from vpeval.metrics.vectors import Counts, Floats, Similarity, Vectors
 
-BINS = 256
+BINS = 128
 """Bins of target scores for intervals."""
 
 _ROWS = 512

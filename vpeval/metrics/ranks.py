@@ -28,7 +28,7 @@ from vpeval.metrics.vectors import (
 )
 
 _CHUNK = 1 << 16
-_BLOCK = 512
+_BLOCK = 256
 _PAIRS = 1 << 13
 
 

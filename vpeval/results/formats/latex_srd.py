@@ -10,26 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from vpeval.results.attacks import SEMI, SIMILAR, attack_model
 from vpeval.results.formats.latex_cells import heading, in_order, intervals, put, row_of, table
 from vpeval.results.formats.tex import Tex, escape
 from vpeval.results.headline import headline_eer
 from vpeval.results.metrics import describe
 from vpeval.results.records import Record
+from vpeval.results.representations import TRAINED, representation, trained_on
 
 METRICS = ("srd_max", "srd_mean", "srd_idr", "srd_rank_spread")
 ESTIMATORS = ("empirical", "beta-binomial")
-TRAINED = ("original", "anonymised")
-
-
-def representation(record: Record) -> str:
-    """What of speech the attacker of a record hears; its name where that is not told."""
-    return str(record.notes.get("representation") or record.attacker)
-
-
-def trained_on(record: Record) -> str:
-    """The speech that the attacker of a record was trained on."""
-    return TRAINED[attack_model(record) in (SEMI, SIMILAR)]
 
 
 @dataclass

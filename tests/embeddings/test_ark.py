@@ -1,3 +1,4 @@
+import pickle
 import shutil
 from pathlib import Path
 
@@ -215,3 +216,33 @@ def test_every_bit_survives(tmp_path_factory: pytest.TempPathFactory, vectors: d
     found = read_vectors(directory / "embedding.scp")
     assert list(found) == sorted(vectors, key=str.encode)
     assert all((found[utt] == vectors[utt]).all() for utt in vectors)
+
+
+class Evil:
+    def __reduce__(self):
+        return Path.touch, (Path("pwned"),)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("x.ark", b"PKL" + pickle.dumps(Evil())),
+        ("touch pwned |", b"\0BFV \4\2\0\0\0garbage"),
+        ("|touch pwned", b"\0BFV \4\2\0\0\0garbage"),
+        ("x.ark", b"NPY\x10" + b"\x93NUMPY"),
+        ("x.ark", b"RIFF....WAVEfmt "),
+        ("x.ark", b"AUDIO\4abcd"),
+        ("x.ark", b"\0BFV \4\xff\xff\xff\x7f"),
+        ("x.ark", b"\0BCM 1"),
+        ("x.ark", b"[ 1 2"),
+    ],
+    ids=range(9),
+)
+def test_nothing_in_an_ark_or_its_name_runs(tmp_path: Path, monkeypatch, name: str, content: bytes) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(content)
+    Path("x.scp").write_text(f"a-1 {name}:0\n")
+    with pytest.raises(InputError, match=r"x\.scp:1: ") as found:
+        read_vectors("x.scp")
+    assert "\n" not in str(found.value)
+    assert not Path("pwned").exists()

@@ -18,7 +18,9 @@ from vpeval.core.errors import InputError
 
 Floats = NDArray[np.float64]
 
-_BINARY = b"\0B"
+BINARY = b"\0B"
+"""How binary files and records begin."""
+
 _SPACE = re.compile(rb"\s*")
 _WORD = re.compile(rb"[^\s]+")
 _TEXT_VALUE = re.compile(rb"\s*(\[[^\]]*\]|[^\s<]\S*)")
@@ -181,8 +183,8 @@ def open_stream(path: Path) -> Stream:
         raise InputError("no such file; see docs/models.md for the files of the challenge's models", path) from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", path) from None
-    binary = content.startswith(_BINARY)
-    return Stream(content, binary, len(_BINARY) if binary else 0)
+    binary = content.startswith(BINARY)
+    return Stream(content, binary, len(BINARY) if binary else 0)
 
 
 def read_array(path: Path, dimensions: int) -> Floats:

@@ -7,7 +7,7 @@ from vpeval.asv import backend
 from vpeval.asv.backend import Settings
 from vpeval.asv.plda import Prior
 from vpeval.core.errors import InputError
-from vpeval.embeddings.directory import group
+from vpeval.embeddings.directory import group, group_rows
 
 
 def embeddings(speakers, utts, dimension=8, seed=0, name="train"):
@@ -85,3 +85,16 @@ def test_embeddings_of_another_encoder_are_refused():
 def test_one_speaker_is_too_few():
     with pytest.raises(InputError, match="at least two speakers"):
         backend.estimate(embeddings(1, 5), Settings())
+
+
+def test_vectors_that_are_all_the_same_are_refused_in_words() -> None:
+    utts = [f"s{spk}-{utt}" for spk in range(6) for utt in range(4)]
+    owners = [utt.partition("-")[0] for utt in utts]
+    same = group_rows(Path("exp/x"), utts, owners, np.ones((24, 8), np.float32))
+    for lda in (0, 3):
+        with pytest.raises(InputError, match=r"exp/x: all 24 vectors are the same"):
+            backend.estimate(same, Settings(lda=lda))
+    voices = np.repeat(np.random.default_rng(0).normal(size=(6, 8)), 4, axis=0)
+    for lda, words in ((0, "cannot be estimated"), (3, "LDA cannot be estimated")):
+        with pytest.raises(InputError, match=words):
+            backend.estimate(group_rows(Path("exp/x"), utts, owners, voices), Settings(lda=lda))

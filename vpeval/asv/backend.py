@@ -107,6 +107,12 @@ def estimate(train: Embeddings, settings: Settings) -> Estimate:
     """
     if len(train.speakers) < 2 or train.counts.max() < 2:
         raise InputError("a back end needs at least two speakers, and two utterances of one of them", train.directory)
+    if (train.vectors == train.vectors[0]).all():
+        raise InputError(
+            f"all {len(train.utts)} vectors are the same, so that nothing can be learnt from them; does the anonymiser "
+            "give the same output whatever it is given?",
+            train.directory,
+        )
     raw = plda.gather(train.vectors, train.owners)
     projection = _lda(raw, _dimension(train, settings.lda)) if settings.lda else np.eye(raw.means.shape[1])
     processed = _process(train.vectors, raw.mean, projection)
@@ -170,7 +176,13 @@ def _lda(stats: Stats, dimension: int) -> Floats:
     between = (centred.T * stats.counts) @ centred / stats.n_utts
     within = stats.scatter / stats.n_utts
     within += _RIDGE * np.trace(within) / len(within) * np.eye(len(within))
-    directions: Floats = eigh(between, within)[1][:, ::-1][:, :dimension]
+    try:
+        directions: Floats = eigh(between, within)[1][:, ::-1][:, :dimension]
+    except np.linalg.LinAlgError:
+        raise InputError(
+            "LDA cannot be estimated: the vectors of every training speaker are the same; take more speech, or check "
+            "what the anonymiser gives"
+        ) from None
     # The sign of an eigenvector is the library's whim; ours does not depend on it.
     peaks: Indices = np.abs(directions).argmax(axis=0)
     return directions * np.sign(directions[peaks, np.arange(dimension)])

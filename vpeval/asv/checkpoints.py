@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
 from vpeval.asv import speechbrain
+from vpeval.core.errors import InputError
 
 _WHOLE = "whole"
 
@@ -25,6 +27,17 @@ class Checkpointer(speechbrain.Checkpointer):
         if saved is not None:
             Path(saved.path, _WHOLE).touch()
         return saved
+
+    def load_checkpoint(self, checkpoint: Any) -> None:
+        """Load; a damaged checkpoint is an InputError, and nothing but tensors and numbers is read of it."""
+        try:
+            super().load_checkpoint(checkpoint)
+        except (RuntimeError, EOFError, KeyError, TypeError, ValueError, pickle.UnpicklingError) as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise InputError(
+                f"is a damaged checkpoint ({reason}); remove it, and the training goes on from the one before",
+                checkpoint.path,
+            ) from None
 
     def list_checkpoints(self) -> list[Any]:
         """All whole checkpoints."""

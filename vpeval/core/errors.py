@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from os import PathLike
+
+_LINE_ENDS = re.compile("[\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029]")
 
 
 class InputError(Exception):
     """Bad input: the message says what is wrong, where, and what to do.
+
+    About a file it is one line, whatever the file holds.
 
     >>> str(InputError("utterance 'a-2' appears twice; keep one line", "data/x/utt2spk", 17))
     "data/x/utt2spk:17: utterance 'a-2' appears twice; keep one line"
     """
 
     def __init__(self, message: str, path: str | PathLike[str] | None = None, line: int | None = None) -> None:
-        place = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
-        super().__init__(place + message)
+        if path is not None:
+            place = f"{path}: " if line is None else f"{path}:{line}: "
+            message = _LINE_ENDS.sub(lambda found: ascii(found[0])[1:-1], place + message)
+        super().__init__(message)

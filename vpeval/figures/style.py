@@ -49,6 +49,7 @@ _RC: dict[str, Any] = {
     "grid.color": GRID,
     "grid.linewidth": 0.7,
     "text.color": INK,
+    "text.parse_math": False,  # a $ in the name of a system is a $
     "xtick.color": MUTED,
     "ytick.color": MUTED,
     "xtick.labelcolor": INK,

@@ -41,7 +41,7 @@ def _curves(content: Content) -> str:
             return f"'{name}' must have {', '.join(rows)}, each a list of numbers"
         if len({len(curve[row]) for row in rows}) > 1 or not curve[rows[0]]:
             return f"the rows of '{name}' must be of the same length"
-    if not all(0 <= rate <= 1 for row in content["det"].values() for rate in row):
+    if not all(0 <= rate <= 1 for row in ("p_fa", "p_miss") for rate in content["det"][row]):
         return "the rates of 'det' must be from 0 to 1"
     return ""
 

@@ -13,6 +13,8 @@ anonymizer=mcadams        # a hook script, or the name of a folder in local/anon
 anonymized=               # folder of anonymised files that takes the place of the hook
 allow_missing=false       # true: trials whose anonymised files are missing are left out and counted
 anon_options=             # options for the hook, as one word
+anon_nj=                  # jobs of the hook at a time, such as 1 for a model that fills the GPU; default: nj
+overwrite=false           # true: anonymised data of this system that were made in another way are replaced
 anon_level=               # spk: one pseudo-speaker per speaker; utt: one per utterance; default: that of the recipe
 train_level=              # the same for what attackers are trained on; utt teaches them what a speaker's voices share
 system=                   # name of the results; default: from the hook
@@ -49,6 +51,8 @@ What is up to date is skipped.
   --full true|false             all trials, or a balanced subset ($full)
   --anonymizer HOOK             hook script, or a name in local/anon ($anonymizer)
   --anon-options 'STRING'       options for the hook
+  --anon-nj N                   jobs of the hook at a time (as --nj)
+  --overwrite true|false        replace data of this system that another hook, or other options, made ($overwrite)
   --anonymized DIR              DIR/<set>/<utt>.wav or .flac, or one folder of files: evaluated instead of a hook's
   --allow-missing true|false    leave out trials whose files are missing there ($allow_missing)
   --anon-level spk|utt          pseudo-speaker per speaker or per utterance (as the recipe says, else spk)
@@ -94,5 +98,5 @@ stage 10 utility "utility: word error rate, pitch correlation"
 stage 11 results "results: table, files of the challenge, LaTeX, figures, report"
 stage 12 submission "submission package"
 
-run_stages recipe corpus lists full anonymizer anonymized allow_missing anon_options anon_level train_level system attackers allow_scratch calibrate asr \
+run_stages recipe corpus lists full anonymizer anonymized allow_missing anon_options anon_nj overwrite anon_level train_level system attackers allow_scratch calibrate asr \
   train_asr quality srd_sets population utterances edition description nj seed cmd doctor dry_run

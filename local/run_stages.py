@@ -30,6 +30,7 @@ from vpeval.jobs.usage import Usage, note_usage
 from vpeval.plan.doctor import examine
 from vpeval.plan.plan import Plan, Settings, make_plan
 from vpeval.plan.recipe import EDITIONS, LEVELS
+from vpeval.stages.anonymisation import refuse_surprises
 
 PROGRAM = "run.sh"
 MARK = {"ok": "  ok  ", "warn": " warn ", "fail": " FAIL "}
@@ -47,6 +48,7 @@ def main() -> int:
     plan = make(Settings(**args))
     lock = plan.run.with_name(f".{plan.system}.lock")
     with locked(lock, f"system {plan.system} of recipe {plan.recipe.recipe}", plan.settings.command, wait=False):
+        refuse_surprises(plan.prepared(), {int(number) for number, *_ in stages})
         return run(plan, stages)
 
 
@@ -98,7 +100,8 @@ def parser() -> script.Parser:
     """The options of run.sh."""
     found = script.Parser(__doc__)
     found.prog = f"./{PROGRAM}"
-    kinds = {"nj": script.positive, **dict.fromkeys(("seed", "population", "utterances"), script.natural)}
+    kinds = {"nj": script.positive, "anon_nj": natural_or_default}
+    kinds |= dict.fromkeys(("seed", "population", "utterances"), script.natural)
     levels = ("", *LEVELS)
     choices = {"anon_level": levels, "train_level": levels, "edition": ("", *EDITIONS)}
     choices["srd_sets"] = ("", "dev", "test", "all")
@@ -110,6 +113,11 @@ def parser() -> script.Parser:
         found.add_argument(flag, type=script.boolean, default=False)
     found.add_argument("stages", nargs="+", metavar="number stage title")
     return found
+
+
+def natural_or_default(text: str) -> int:
+    """A whole number of at least 1, or 0 for nothing, which is as much as other jobs have."""
+    return script.positive(text) if text else 0
 
 
 def make(settings: Settings) -> Plan:

@@ -36,6 +36,12 @@ def main() -> None:
         help=f"end a hook that has written no file for N seconds; 0: never ({driver.TIMEOUT})",
     )
     parser.add_argument("--options", default="", metavar="STRING", help="options for the hook, as one word")
+    parser.add_argument(
+        "--overwrite",
+        type=script.boolean,
+        default=False,
+        help="true: replace <out-data-dir> even if another hook, or other options, made it (false)",
+    )
     parser.add_argument("--log-dir", type=Path, help="where the logs of the jobs go (exp/log/<name of out-data-dir>)")
     parser.add_argument("hook")
     parser.add_argument("data", metavar="data-dir", type=Path)
@@ -44,7 +50,8 @@ def main() -> None:
 
     anonymiser = driver.Anonymiser(find_hook(args.hook), args.options, args.anon_level, args.seed)
     log_dir = args.log_dir or Path("exp/log") / args.out.name
-    driver.anonymize(anonymiser, {args.data: args.out}, driver.Launch(args.cmd, args.nj, log_dir, args.timeout))
+    launch = driver.Launch(args.cmd, args.nj, log_dir, args.timeout)
+    driver.anonymize(anonymiser, {args.data: args.out}, launch, args.overwrite)
 
 
 if __name__ == "__main__":

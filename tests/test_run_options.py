@@ -33,7 +33,8 @@ class Clone:
         )
 
     def files(self) -> set[Path]:
-        return set(self.path.rglob("*"))
+        """All but the lock of a system."""
+        return {path for path in self.path.rglob("*") if path.is_file() and path.suffix != ".lock"}
 
 
 @pytest.fixture(scope="module")

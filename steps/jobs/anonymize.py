@@ -23,10 +23,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
 
-from vpeval.anon import driver
+from vpeval.anon import driver, hooks
 from vpeval.anon.check import check_output
-from vpeval.anon.hooks import environment as hook_environment
-from vpeval.anon.hooks import split_options
 from vpeval.anon.publish import wave_of
 from vpeval.anon.rooms import ROOMS, Room
 from vpeval.core import script
@@ -51,9 +49,10 @@ def main() -> int:
         missing = {part.utt: part.spk for part in own if not wave_of(work / "out", part.spk, part.utt).is_file()}
         meter.done += len(own) - len(missing)
         if missing:
-            environment = hook_environment(Path(prepared), (work / driver.WHOLE).resolve())
+            about = json.loads((work / driver.ABOUT).read_text(encoding="utf-8"))
+            environment = hooks.environment(Path(prepared), hooks.Part((work / driver.WHOLE).resolve(), **about))
             with places(work, job, missing) as (data, room):
-                command = [hook, *split_options(options), str(data.resolve()), str(room.folder.resolve())]
+                command = [hook, *hooks.split_options(options), str(data.resolve()), str(room.folder.resolve())]
                 ended_well = finished(command, environment, room, int(timeout), meter)
                 if refused(room.take_all(whole=not ended_well), work, room) or not ended_well:
                     return 1
@@ -69,7 +68,8 @@ def places(work: Path, job: str, missing: dict[str, str]) -> Iterator[tuple[Path
     home = Path(tempfile.mkdtemp(prefix="vpeval-" if scratch else f"{job}-", dir=scratch or work / ROOMS))
     split, room, ended = DataDir.load(work / "split" / job), Room(home / "wav", work / "out", missing), False
     try:
-        yield split.subset(missing).write(home / "data").path if len(missing) < len(split.utts) else split.path, room
+        data = driver.hook_data(split.subset(missing), (work / driver.COPIES).resolve())
+        yield data.write(home / "data").path, room
         ended = True
     finally:
         if scratch or ended:  # else the next call of the step finds what is whole
@@ -82,8 +82,8 @@ def refused(names: list[str], work: Path, room: Room) -> bool:
     whole = read_utt2spk(work / driver.WHOLE / "utt2spk") if names else {}
     if strange := Room(room.folder, work / "out", whole).take_all(whole=True) if names else []:
         print(
-            f"the hook wrote {name_some(strange)}, which is no utterance of the set; it must write <utt>.wav and "
-            "nothing else"
+            f"the hook wrote {name_some(strange)}, which is no utterance of the set or a link; it must write "
+            "<utt>.wav and nothing else"
         )
     return bool(strange)
 

@@ -1,5 +1,7 @@
 """steps/anonymize.sh from outside: what is published, what is refused, and what survives a kill -9."""
 
+import ast
+import hashlib
 import os
 import signal
 import subprocess
@@ -12,6 +14,7 @@ import soundfile as sf
 
 from vpeval.anon import driver
 from vpeval.anon.check import is_whole_wave
+from vpeval.anon.provenance import read_provenance
 from vpeval.audio.io import read_audio, write_wave
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
@@ -82,6 +85,15 @@ class Place:
     def done(self) -> list[str]:
         diary = self.root / "diary"
         return diary.read_text().split() if diary.exists() else []
+
+    def anonymize(self, options: str = "", overwrite: bool = False) -> None:
+        """The same in this process, by one job."""
+        launcher = self.root / "launcher"
+        launcher.write_text(LAUNCHER)
+        launcher.chmod(0o755)
+        launch = driver.Launch(str(launcher), 1, self.root / "log")
+        anonymiser = driver.Anonymiser(self.root / "hook", options, "spk", 0)
+        driver.anonymize(anonymiser, {self.data.path: self.out}, launch, overwrite)
 
     def bytes(self) -> dict[str, bytes]:
         return {utt: (self.out / "wav" / spk / f"{utt}.wav").read_bytes() for utt, spk in UTT2SPK.items()}
@@ -182,17 +194,13 @@ def test_a_hang_is_ended_after_the_timeout(place: Place) -> None:
         ("name = utt.replace('c-2', 'c_2')", "the hook wrote c_2.wav, which is no utterance of"),
         ("(out / 'notes.txt').touch()", "the hook wrote notes.txt, which is no utterance of"),
         ("(out / 'more').mkdir(exist_ok=True)", "the hook wrote more, which is no utterance of"),
+        ("if utt == 'a-1': (out / 'a-1.wav').symlink_to(paths[utt]); continue", "the hook wrote a-1.wav, which is"),
     ],
 )
 def test_a_bad_hook_is_told_what_is_wrong_and_publishes_nothing(place: Place, line: str, message: str) -> None:
     place.hook(line)
-    launcher = place.root / "launcher"
-    launcher.write_text(LAUNCHER)
-    launcher.chmod(0o755)
-    launch = driver.Launch(str(launcher), 1, place.root / "log")
     with pytest.raises(InputError) as error:
-        anonymiser = driver.Anonymiser(place.root / "hook", "", "spk", 0)
-        driver.anonymize(anonymiser, {place.data.path: place.out}, launch)
+        place.anonymize()
     told = str(error.value) + (place.root / "log/anonymize.1.log").read_text()
     assert message in told
     assert "Traceback" not in told
@@ -220,3 +228,103 @@ def test_a_wave_whose_writer_was_killed_is_not_whole(tmp_path: Path) -> None:
     assert not is_whole_wave(path)
     sf.write(path, np.zeros(10), 16000, format="FLAC")
     assert not is_whole_wave(path)
+
+
+def audio(place: Place) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (place.root / "audio").iterdir()}
+
+
+def test_a_hook_that_writes_to_its_input_harms_a_copy(place: Place) -> None:
+    before = audio(place)
+    place.hook("os.chmod(paths[utt], 0o644); body = open(paths[utt], 'r+b'); body.write(b'spoilt'); body.close()")
+    with pytest.raises(InputError):  # what it goes on with is no audio
+        place.anonymize()
+    place.hook("assert str(pathlib.Path(__file__).with_name('audio')) not in (whole / 'wav.scp').read_text()")
+    place.anonymize()
+    assert audio(place) == before
+
+
+def test_a_hook_that_finds_the_originals_and_writes_to_them_is_found_out(place: Place) -> None:
+    place.hook("open(pathlib.Path(__file__).with_name('audio') / 'b-1.wav', 'r+b').write(b'xxxx')")
+    with pytest.raises(InputError, match=r"the audio of 1 utterances \(b-1\) is no longer what it was"):
+        place.anonymize()
+    assert not place.out.exists()
+    # Nor does the next call take what is there for the original.
+    place.hook()
+    with pytest.raises(InputError, match=r"\(b-1\) is no longer what it was"):
+        place.anonymize()
+    (place.root / ".set.originals").unlink()
+    (place.root / "audio/b-1.wav").write_bytes((place.root / "audio/b-2.wav").read_bytes())
+    place.anonymize()
+
+
+def test_tables_that_change_under_a_hook_are_noticed(place: Place) -> None:
+    place.hook("open(pathlib.Path(__file__).with_name('set') / 'text', 'a').write('x')")
+    with pytest.raises(InputError, match="set: changed while it was being anonymised"):
+        place.anonymize()
+    assert not place.out.exists()
+
+
+def test_a_hard_link_to_another_file_is_published_as_a_file_of_its_own(place: Place) -> None:
+    place.hook("if utt == 'a-1': os.link(paths['a-2'], out / 'a-1.wav'); continue")
+    place.anonymize()
+    assert (place.out / "wav/a/a-1.wav").stat().st_nlink == 1
+    assert place.bytes()["a-1"] == audio(place)["a-2.wav"]
+
+
+def test_everything_below_the_folder_of_a_hook_is_part_of_it(place: Place) -> None:
+    for name in ("model.pt", "lib/deep/net.py", "notes.log", ".cache/x.bin", "env/pyvenv.cfg", "env/lib/y.py"):
+        (place.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (place.root / name).write_bytes(b"1")
+    place.anonymize()
+    for name in ("notes.log", ".cache/x.bin", "env/lib/y.py"):
+        (place.root / name).write_bytes(b"2")
+    place.anonymize()
+    assert len(place.done) == 6
+    for times, name in enumerate(("model.pt", "lib/deep/net.py"), start=2):
+        (place.root / name).write_bytes(b"2")
+        place.anonymize()
+        assert len(place.done) == 6 * times
+
+
+def test_audio_behind_a_pipe_counts_and_is_given_to_the_hook_as_a_file(place: Place) -> None:
+    table = {utt: f"cat {place.root / 'audio' / utt}.wav |" for utt in UTT2SPK}
+    place.data = place.data.with_table("wav.scp", table)
+    place.data.write(place.data.path)
+    place.anonymize()
+    first = place.bytes()
+    write_wave(place.root / "audio/c-1.wav", np.random.default_rng(1).uniform(-0.5, 0.5, 1600))
+    place.anonymize()
+    assert {utt for utt, content in place.bytes().items() if first[utt] != content} == {"c-1"}
+
+
+def test_other_options_do_not_replace_a_set_unless_they_may(place: Place) -> None:
+    place.anonymize("--alpha 1")
+    place.anonymize(" --alpha  1 ")
+    before = place.bytes()
+    with pytest.raises(InputError, match=r"options '--alpha 1'.*--system NAME.*--overwrite true"):
+        place.anonymize("--alpha 2")
+    assert place.bytes() == before
+    place.anonymize("--alpha 2", overwrite=True)
+    made = read_provenance(place.out)
+    assert made and (made.options, made.level, made.seed) == ("--alpha 2", "spk", 0)
+    assert made.hook == str(place.root / "hook") and len(made.sha256) == len(made.audio) == 64
+
+
+def test_the_digest_of_the_audio_is_that_of_its_content(place: Place) -> None:
+    place.anonymize()
+    made = read_provenance(place.out)
+    lines = "".join(f"{utt} {hashlib.sha256(content).hexdigest()}\n" for utt, content in place.bytes().items())
+    assert made and made.audio == hashlib.sha256(lines.encode()).hexdigest()
+
+
+def test_a_hook_finds_the_environment_of_the_person_who_started_it(place: Place) -> None:
+    place.hook("(pathlib.Path(__file__).with_name('found')).write_text(repr(dict(os.environ)))")
+    outside = {"PATH": "/usr/bin:/bin", "HOME": "/home/me", "VPEVAL_PYTHON": sys.executable, "LANG": "de_DE.UTF-8"}
+    done = subprocess.run(place.command(), capture_output=True, text=True, check=False, env=outside)
+    assert done.returncode == 0, done.stderr
+    found = ast.literal_eval((place.root / "found").read_text())
+    assert found["PATH"] == outside["PATH"]
+    assert not {"PYTHONPATH", "LC_ALL", "PYTHONUTF8", "VPEVAL_READY"} & found.keys()
+    assert found["LANG"] == outside["LANG"] and found["VPEVAL_ROOT"] == str(ROOT)
+    assert (found["VPEVAL_HOOK_SET_NAME"], found["VPEVAL_HOOK_ROLE"]) == ("set", "train")

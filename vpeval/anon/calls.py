@@ -19,10 +19,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from vpeval.anon import hooks
+from vpeval.anon import driver, hooks
+from vpeval.anon.originals import copy_audio, digests
+from vpeval.anon.rooms import is_own
 from vpeval.core import seeds
 from vpeval.core.processes import cpu_ticks, dying_with_me
 from vpeval.data.directory import DataDir
+from vpeval.data.layout import name_some
 
 log = logging.getLogger(__name__)
 MOST_BYTES = 200 << 20
@@ -65,24 +68,26 @@ class Subject:
     work: Path = field(default_factory=Path)
     prepared: Path | None = None
 
-    def call(self, name: str, data: DataDir, whole: DataDir, reverse: bool = False) -> Call:
-        """Run the hook on `data`, a part of `whole`."""
+    def call(self, name: str, data: DataDir, whole: DataDir, reverse: bool = False, role: str = "trial") -> Call:
+        """Run the hook on `data`, a part of `whole`, which is there for a role."""
         room = self.work / name
         split, out = room / "data", room / "wav"
-        data.write(split)
-        whole.write(room / "set")
+        copies = self._copied(whole, room)
+        driver.hook_data(data, room / "audio").write(split)
         if reverse:
             _reverse_lines(split)
         out.mkdir()
         command = [str(self.hook.resolve()), *hooks.split_options(self.options), str(split), str(out)]
         begun = time.time()
-        ended = self._run(command, room, out, room / "set")
+        ended = self._run(command, room, out, hooks.Part(room / "set", whole.name, role))
+        changed = [path.stem for path, digest in digests(copies).items() if copies[path] != digest]
+        spoilt = f"changed its input ({name_some(changed)}), which it must only read" if changed else ""
         known = {f"{utt}.wav": utt for utt in data.utts}
         files = sorted(path for path in out.iterdir() if not path.name.startswith("."))
-        written = {known[path.name]: path for path in files if path.name in known and path.is_file()}
-        strange = [path.name for path in files if path.name not in known]
+        written = {known[path.name]: path for path in files if path.name in known and is_own(path)}
+        strange = [path.name for path in files if path.name not in known or not is_own(path)]
         finished = {utt: path.stat().st_mtime - begun for utt, path in written.items()}
-        return Call(data, out, ended.trouble, written, strange, ended.seconds, finished)
+        return Call(data, out, ended.trouble or spoilt, written, strange, ended.seconds, finished)
 
     def prepare(self, program: Path, learn: DataDir) -> Watched:
         """Run the preparation of the hook; `learn` is what it trains on, and its pool."""
@@ -90,16 +95,25 @@ class Subject:
         sets = [room / side for side in ("train", "pool")]
         for place in sets:
             if not place.exists():
-                learn.write(place)
+                self._copied(learn, room)
+                driver.hook_data(learn, room / "audio").write(place)
         options = [*hooks.split_options(self.options), "--nj", "1", "--seed", str(self.seed)]
         return self._run([str(program.resolve()), *options, *map(str, sets)], room, self._prepared, None)
+
+    def _copied(self, data: DataDir, room: Path) -> dict[Path, str]:
+        """Write `data` with copies of its audio to ``<room>/set``; digests of the copies."""
+        seen = driver.hook_data(data, room / "audio")
+        seen.write(room / "set")
+        places = {utt: Path(copy) for utt, copy in seen.wav.items()}
+        copy_audio(data.wav, places)
+        return digests(places.values())
 
     @property
     def _prepared(self) -> Path:
         return self.prepared or hooks.prepared_dir(self.hook)
 
-    def _run(self, command: list[str], room: Path, out: Path, whole: Path | None) -> Watched:
-        environment = hooks.environment(self._prepared, whole)
+    def _run(self, command: list[str], room: Path, out: Path, part: hooks.Part | None) -> Watched:
+        environment = hooks.environment(self._prepared, part)
         start = time.monotonic()
         with open(room / "log", "wb") as output:
             try:

@@ -6,6 +6,7 @@ What breaks the contract (format, length, silence) is an error that names the fi
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,8 @@ class Finding:
     identical: bool
     clipped: bool
     drifted: bool
+    sha256: str = ""
+    """Of the file."""
 
 
 def check_output(utt: str, source: str, output: Path) -> Finding:
@@ -52,6 +55,7 @@ def check_output(utt: str, source: str, output: Path) -> Finding:
         identical=len(after) == len(before) and bool(np.abs(after - before).max() < 2 / 32768),
         clipped=bool(np.mean(np.abs(after) >= 32767 / 32768) > _CLIPPED_SHARE),
         drifted=abs(length - 1) > _DRIFT,
+        sha256=hashlib.sha256(output.read_bytes()).hexdigest(),
     )
 
 

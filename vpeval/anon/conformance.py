@@ -88,7 +88,7 @@ def check(subject: Subject, sample: DataDir) -> Iterator[Verdict]:
         others = [
             jobs.submit(subject.call, "part2", parts[1], trial),
             jobs.submit(subject.call, "again", trial, trial),
-            jobs.submit(subject.call, "enroll", enroll, enroll),
+            jobs.submit(subject.call, "enroll", enroll, enroll, role="enroll"),
         ]
         part2, again, enrolled = (job.result() for job in others)
     for call in (part1, part2, again, enrolled):

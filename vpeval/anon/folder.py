@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vpeval.anon.check import Finding, check_output
+from vpeval.anon.provenance import Provenance, audio_digest, refuse_other
 from vpeval.anon.publish import Missing, wave_of, write_anonymised
 from vpeval.audio.io import RATE, probe, read_sound, write_wave
 from vpeval.core import processes
@@ -30,6 +31,7 @@ from vpeval.jobs.stamps import STAMP, fingerprint, is_current, why, write_stamp
 log = logging.getLogger(__name__)
 _SUFFIXES = (".wav", ".flac")
 _CHUNK = 64
+IMPORTED = Provenance("files made elsewhere", "", "", "", 0)
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def find_files(folder: Path, sources: Sequence[Path], system: str, allow_missing
     return [_delivery(data, *found[data.name], lost) for data in sets]
 
 
-def import_set(delivery: Delivery, out: Path) -> list[Finding]:
+def import_set(delivery: Delivery, out: Path, overwrite: bool = False) -> list[Finding]:
     """Check, link or convert the files of a set and publish `out`; when it is up to date, do nothing and return []."""
     files = [delivery.files[utt] for utt in delivery.data.utts]
     taken = sound.digest_of((utt, str(delivery.files[utt])) for utt in delivery.data.utts)
@@ -81,6 +83,8 @@ def import_set(delivery: Delivery, out: Path) -> list[Finding]:
     source = delivery.data.path
     inputs = [source, *read_places(source), *{file.parent: file for file in files}.values()]
     refuse_overlap(out, inputs)
+    if not overwrite:
+        refuse_other(IMPORTED, [out])
     out.parent.mkdir(parents=True, exist_ok=True)
     with locked(out.with_name(f".{out.name}.lock"), str(out)):
         if is_current(out / STAMP, made_from, [out]):
@@ -102,6 +106,7 @@ def import_set(delivery: Delivery, out: Path) -> list[Finding]:
             with processes.pool() as workers:
                 findings = list(workers.map(_take, todo, chunksize=_CHUNK))
         write_anonymised(delivery.data, out, new, findings, delivery.missing)
+        replace(IMPORTED, audio=audio_digest((found.utt, found.sha256) for found in findings)).write(new)
         write_stamp(new / STAMP, made_from, [new])
         publish(new, out, inputs, is_split)
         shutil.rmtree(work)

@@ -38,7 +38,7 @@ class Room:
     def take_finished(self) -> None:
         """Take the files that are whole and have not grown since the last call."""
         for file in sorted(self.folder.glob("*.wav")):
-            if file.stem in self._speaker_of and file.is_file():
+            if file.stem in self._speaker_of and is_own(file):
                 size = file.stat().st_size
                 if self._sizes.get(file.name) == size and is_whole_wave(file):
                     self._take(file)
@@ -48,7 +48,7 @@ class Room:
         """Take the files of all utterances, or only the `whole` ones; return the names of what is no utterance's."""
         strange = []
         for file in sorted(self.folder.iterdir()):
-            if file.suffix != ".wav" or file.stem not in self._speaker_of or not file.is_file():
+            if file.suffix != ".wav" or file.stem not in self._speaker_of or not is_own(file):
                 strange += [file.name] if file.name[0] != "." else []  # hidden: what a killed write leaves behind
             elif not whole or is_whole_wave(file):
                 self._take(file)
@@ -59,6 +59,8 @@ class Room:
         place = wave_of(self._out, self._speaker_of[file.stem], file.stem)
         place.parent.mkdir(parents=True, exist_ok=True)
         try:
+            if file.stat().st_nlink > 1:
+                raise OSError(errno.EXDEV, "shares its content with another file, which is not ours")
             file.replace(place)
         except OSError as error:
             if error.errno != errno.EXDEV:
@@ -66,3 +68,8 @@ class Room:
             with atomic_path(place) as temporary:
                 shutil.copyfile(file, temporary)
             file.unlink()
+
+
+def is_own(file: Path) -> bool:
+    """Whether it is a file of the hook's, and no link to something that is not, such as the original."""
+    return file.is_file() and not file.is_symlink()

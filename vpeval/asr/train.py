@@ -41,11 +41,11 @@ def train_recogniser(conf: Path, out: Path, data: Sequence[Path], cmd: str, seed
         for name in ("wav.scp", "text", "utt2dur"):
             if not (directory / name).is_file():
                 raise InputError("no such file; training needs it", directory / name)
+    refuse_target(out, places(conf, data))
     with locked(out.with_name(f".{out.name}.lock"), str(out)):
         if is_current(out / STAMP, made_from_what(conf, data, seed), [out]):
             skipped(log, 1, "recognisers")
             return
-        refuse_target(out, places(conf, data))
         command = [str(_ROOT / JOB), "--seed", str(seed), "--num-threads", str(threads), *map(str, (conf, out, *data))]
         run_command(cmd, out.parent / "log" / f"train_{out.name}.log", command, threads, FREE_MEMORY_SELDOM)
         log.info("%s: recogniser is there", out)

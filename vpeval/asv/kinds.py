@@ -21,6 +21,7 @@ _CLASSES = {
     "speechbrain": ("vpeval.asv.neural", "SpeechBrainDirectory"),
     "kaldi_xvector": ("vpeval.asv.kaldi.encoder", "KaldiXVector"),
     "onnx": ("vpeval.asv.onnx", "OnnxEncoder"),
+    "ge2e": ("vpeval.asv.ge2e", "Ge2e"),
     "f0_histogram": ("vpeval.asv.melody", "F0Histogram"),
     "whisper_frames": ("vpeval.asr.whisper_frames", "WhisperFrames"),
     "phone_units": ("vpeval.asv.units", "PhoneUnits"),

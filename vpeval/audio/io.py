@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from vpeval.data.layout import is_pipe
 
 RATE = 16000
 _BLOCK = 1 << 20
+_PIPE_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -73,15 +75,16 @@ def write_wave(path: str | os.PathLike[str], wave: np.ndarray, rate: int = RATE)
 
 def _open(entry: str) -> sf.SoundFile:
     name = _name(entry)
-    source: io.BytesIO | str
     if is_pipe(entry):
-        source = io.BytesIO(_run_pipe(entry))
-    else:
-        if not Path(entry).is_file():
-            raise InputError("no such audio file; fix wav.scp or put the file there", name)
-        if Path(entry).stat().st_size == 0:
-            raise InputError("audio file is empty (0 bytes); make it again", name)
-        source = entry
+        return _open_source(io.BytesIO(_run_pipe(entry)), name)
+    if not Path(entry).is_file():
+        raise InputError("no such audio file; fix wav.scp or put the file there", name)
+    if Path(entry).stat().st_size == 0:
+        raise InputError("audio file is empty (0 bytes); make it again", name)
+    return _open_source(entry, name)
+
+
+def _open_source(source: io.BytesIO | str, name: str) -> sf.SoundFile:
     try:
         sound = sf.SoundFile(source)
     except sf.LibsndfileError as error:
@@ -133,16 +136,50 @@ def _name(entry: str) -> str:
 
 
 def _run_pipe(entry: str) -> bytes:
-    command = entry.rstrip().removesuffix("|")
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, check=False
-    )
-    if done.returncode != 0:
-        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
-        raise InputError(f"failed with exit code {done.returncode} ({last[0]})", _name(entry))
-    if not done.stdout:
+    command, seconds = entry.rstrip().removesuffix("|"), pipe_seconds()
+    # A group of its own, so that all of a command that hangs can be ended.
+    with subprocess.Popen(
+        ["bash", "-o", "pipefail", "-c", command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        process_group=0,
+    ) as child:
+        try:
+            content, said = child.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            message = f"had not ended after {seconds:g} s; fix the command, or give it more time (VPEVAL_PIPE_SECONDS)"
+            raise InputError(message, _name(entry)) from None
+        except BaseException:
+            os.killpg(child.pid, signal.SIGKILL)
+            raise
+    if child.returncode != 0:
+        last = said.decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
+        raise InputError(f"failed with exit code {child.returncode} ({last[0]})", _name(entry))
+    if not content:
         raise InputError("gave no audio", _name(entry))
-    return done.stdout
+    return content
+
+
+def pipe_seconds() -> float:
+    """How long the command of a wav.scp entry may take: VPEVAL_PIPE_SECONDS, or a minute."""
+    text = os.environ.get("VPEVAL_PIPE_SECONDS", "") or str(_PIPE_SECONDS)
+    if not text.isascii() or not text.replace(".", "", 1).isdigit() or float(text) <= 0:
+        raise InputError(f"VPEVAL_PIPE_SECONDS={text}: expected how many seconds a pipe may take, such as 60")
+    return float(text)
+
+
+def read_pipe_as_wave(entry: str) -> bytes:
+    """What a pipe gives, as the content of a WAV file; samples stay as they are."""
+    content = _run_pipe(entry)
+    if content.startswith(b"RIFF"):
+        return content
+    with _open_source(io.BytesIO(content), _name(entry)) as sound:
+        subtype = sound.subtype if sound.subtype in ("PCM_16", "PCM_24", "PCM_32") else "FLOAT"
+        wave, buffer = _read_all(sound, _name(entry)), io.BytesIO()
+        sf.write(buffer, wave, sound.samplerate, subtype=subtype, format="WAV")
+    return buffer.getvalue()
 
 
 def _check_size(source: io.BytesIO | str, kind: str, name: str) -> None:

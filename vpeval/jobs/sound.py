@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -35,6 +36,7 @@ FOLDER = "wav"
 _VERSION = 2
 _READERS = 4
 _ABSENT = "absent"
+_BETWEEN_WORDS = re.compile(r"[\s<>|&;()'\"`=,]+")
 _SETTLED_SECONDS = 1.0  # a folder that changed just now may change once more without its time telling
 
 
@@ -47,7 +49,10 @@ def is_verifying() -> bool:
 
 
 def named_audio(directory: Path) -> str:
-    """A digest of the audio that the wav.scp of a data directory names; what a pipe reads does not count."""
+    """A digest of the audio that the wav.scp of a data directory names.
+
+    A pipe counts by the files that its command names; one that names none counts by what comes out of it.
+    """
     scp, index = directory / "wav.scp", directory / INDEX
     status = scp.stat()
     known = [status.st_size, status.st_mtime_ns, status.st_ino]
@@ -55,12 +60,14 @@ def named_audio(directory: Path) -> str:
     here = found.get("version") == _VERSION and found.get("cwd") == str(Path.cwd())
     if here and found.get("scp") == known and found.get("folders") and _unchanged(found["folders"]):
         return str(found.get("digest"))
-    entries = sorted((utt, entry) for utt, entry in read_table(scp).items() if not is_pipe(entry))
+    entries, outputs = _entries(scp)
     seen = times_of(entries)
     if found.get("times") == seen and found.get("version") == _VERSION:
         digest = str(found["digest"])
     else:
         digest = digest_of(entries)
+    if outputs:
+        return hashlib.sha256(json.dumps([digest, outputs]).encode()).hexdigest()
     folders = _times({entry.rpartition("/")[0] or "." for _, entry in entries}) if len(entries) > MANY else {}
     if max(folders.values(), default=0) < (time.time() - _SETTLED_SECONDS) * 1e9:
         kept = {"version": _VERSION, "scp": known, "cwd": str(Path.cwd()), "folders": folders, "times": seen}
@@ -121,6 +128,34 @@ def _size_and_time(path: str) -> str:
     except OSError:
         return _ABSENT
     return f"{status.st_size} {status.st_mtime_ns}"
+
+
+def _entries(scp: Path) -> tuple[list[tuple[str, str]], dict[str, str]]:
+    """Names and paths of the files that a wav.scp rests on, and digests of what comes out of pipes that name none."""
+    entries, outputs = list[tuple[str, str]](), dict[str, str]()
+    for utt, entry in read_table(scp).items():
+        if not is_pipe(entry):
+            entries.append((utt, entry))
+        elif files := _files_named(entry):
+            entries += [(f"{utt} {file}", file) for file in files]
+        else:
+            outputs[utt] = _digest_of_output(entry)
+    return sorted(entries), outputs
+
+
+def _files_named(command: str) -> list[str]:
+    """The files that stand in a command, its programs included where they are named by their path."""
+    words = dict.fromkeys(word for word in _BETWEEN_WORDS.split(command) if word)
+    return [word for word in words if Path(word).is_file()]
+
+
+def _digest_of_output(entry: str) -> str:
+    from vpeval.audio.io import read_pipe_as_wave
+
+    try:
+        return hashlib.sha256(read_pipe_as_wave(entry)).hexdigest()
+    except InputError:
+        return _ABSENT  # as a file that is not there; who needs the audio will complain
 
 
 def _digest_of_folders(home: Path) -> str:

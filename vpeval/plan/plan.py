@@ -40,6 +40,8 @@ class Settings:
     anonymized: str = ""
     allow_missing: bool = False
     anon_options: str = ""
+    anon_nj: int = 0
+    overwrite: bool = False
     anon_level: str = ""
     train_level: str = ""
     system: str = ""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from vpeval.anon.hooks import find_hook
+from vpeval.anon.provenance import Provenance, hook_name, refuse_other
 from vpeval.asv.attackers import PRETRAINED, Attacker
 from vpeval.core.errors import InputError
 from vpeval.plan.plan import Plan
@@ -34,8 +35,23 @@ def anonymise(plan: Plan, names: Iterable[str], level: str, system: str = "") ->
     hook, options = (find_hook(system), "") if system or plan.hook is None else (plan.hook, settings.anon_options)
     sets = {plan.original(name): plan.anonymised(name, system) for name in names}
     anonymiser = driver.Anonymiser(hook, options, "spk" if level == "spk" else "utt", settings.seed)
-    logs = plan.run_of(system or plan.system) / "log"
-    driver.anonymize(anonymiser, sets, driver.Launch(settings.cmd, settings.nj, logs, driver.TIMEOUT))
+    launch = driver.Launch(
+        settings.cmd, settings.anon_nj or settings.nj, plan.run_of(system or plan.system) / "log", driver.TIMEOUT
+    )
+    driver.anonymize(anonymiser, sets, launch, settings.overwrite)
+
+
+def refuse_surprises(plan: Plan, stages: Collection[int]) -> None:
+    """Raise an InputError if `stages` would replace data of the system that were made in another way.
+
+    Or if they would measure such data although options are given that did not make them.
+    """
+    recipe, settings = plan.recipe, plan.settings
+    if settings.overwrite or plan.hook is None or not (settings.anon_options or {2, 3}.intersection(stages)):
+        return
+    for names, level in ((recipe.eval_sets, plan.anon_level), (recipe.train_sets, plan.train_level)):
+        wanted = Provenance(hook_name(plan.hook), settings.anon_options, "", level, settings.seed)
+        refuse_other(wanted, map(plan.anonymised, names))
 
 
 def _import(plan: Plan, evaluated: Iterable[str], trained: Iterable[str]) -> None:
@@ -56,7 +72,7 @@ def _import(plan: Plan, evaluated: Iterable[str], trained: Iterable[str]) -> Non
         ) from None
     for delivery in deliveries:
         out = plan.anonymised(delivery.data.name)
-        tell(delivery, out, import_set(delivery, out))
+        tell(delivery, out, import_set(delivery, out, plan.settings.overwrite))
 
 
 def _trains(plan: Plan) -> bool:

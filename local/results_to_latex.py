@@ -9,7 +9,7 @@ Usage: local/results_to_latex.py [options] [<name>=]<results> ...
 Results are results.jsonl or result files of VoicePrivacy 2020, 2022, 2024 or 2026; <name> names their system. Written
 are <out-dir>/<results>.<table>.tex: the six tables of the 2020 challenge (ASV and ASR; dev, test, combined) and, in
 booktabs style, all privacy metrics (privacy_dev, privacy_test), systems side by side (systems_dev, systems_test), legal
-metrics over N and L (legal) and similarity rank disclosure (srd, srd_fit). What has no data is left out.
+metrics over N and L (legal) and similarity rank disclosure (srd). What has no data is left out.
 """
 
 from dataclasses import replace

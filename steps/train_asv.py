@@ -13,7 +13,7 @@ process will need and how long an epoch will take, on this machine and on a GPU.
 import logging
 from pathlib import Path
 
-from vpeval.asv.attackers import MODES, read_attacker
+from vpeval.asv.attackers import MODES, UNITS, read_attacker
 from vpeval.asv.train import Machine, Training, train_attacker
 from vpeval.core import script
 from vpeval.core.errors import InputError
@@ -62,8 +62,8 @@ def main() -> None:
 
 def tell(training: Training, machine: Machine) -> None:
     """Print what a training would take, without starting it."""
-    if training.mode == "backend":
-        raise InputError("a back end is estimated in seconds; --dry-run is for networks", training.profile)
+    if training.mode in ("backend", UNITS):
+        raise InputError("back ends and units are estimated in seconds; --dry-run is for networks", training.profile)
     from vpeval.asv.estimate import SUSTAINED, estimate
     from vpeval.asv.neural import trainable_encoder
     from vpeval.asv.training import Profile, read_corpus

@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -13,7 +14,7 @@ import pytest
 from vpeval.metrics import linkability_of, point_estimates, rank_disclosure, verification_records
 
 ROOT = Path(__file__).parents[1]
-GUIDE = ROOT / "docs/library.md"
+README, GUIDE = ROOT / "README.md", ROOT / "docs/library.md"
 PACKAGES = ("vpeval.metrics", "vpeval.results", "vpeval.data")
 
 
@@ -42,6 +43,18 @@ def test_what_is_offered_is_there_typed_and_described(name):
         assert getattr(package, offered) is getattr(import_module(module), target)
         assert f"`{offered}`" in table, f"{offered} is not described"
         assert not (Path(package.__file__).parent / f"{offered}.py").exists(), "a module of that name would hide it"
+
+
+def test_the_example_of_the_readme_runs():
+    (code,) = re.findall(r"python3 -c '(import vpeval; .*)'\n", README.read_text())
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("{'eer_kaldi': 0.")
+
+
+@pytest.mark.parametrize("page", [README, *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name)
+def test_every_link_of_a_page_leads_to_a_file(page):
+    links = re.findall(r'\]\((?!https?:)([^)#\s]+)|<img src="([^"]+)"', page.read_text())
+    assert [link for pair in links for link in pair if link and not (page.parent / link).exists()] == []
 
 
 def test_a_wrong_name_is_answered_with_what_there_is():

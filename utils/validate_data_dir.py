@@ -37,6 +37,9 @@ def main() -> int:
     for kind, count in counts.items():
         if count > SHOWN:
             print(f"{args.data}: … and {count - SHOWN} more problems with: {kind}", file=sys.stderr)
+    for option, name in (("--no-text", "text"), ("--no-wav", "wav.scp")):
+        if any(problem.kind == "missing file" and problem.path.name == name for problem in problems):
+            print(f"{args.data}: where {name} is not needed, say {option}", file=sys.stderr)
     if any(problem.severity == "error" for problem in problems):
         return 1
     utt2spk = read_utt2spk(Path(args.data) / "utt2spk")

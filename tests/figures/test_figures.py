@@ -129,6 +129,22 @@ def test_legal_curves_have_a_panel_for_every_metric_and_length_with_chance(figur
 def test_rank_histograms_show_shares_of_inputs(figures):
     figure = figures["srd"]
     assert heights(figure.axes[0]) == pytest.approx(np.array([12, 6, 3, 2, 1, 0]) / 24)
+    edges = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
+    # 24 inputs, uniform over 6 ranks: a rank has from 1 to 8 of them with 95 %.
+    assert (24 * edges.min(), 24 * edges.max()) == pytest.approx((1, 8))
+
+
+def test_attackers_have_rows_of_rank_histograms_and_systems_stand_side_by_side(results):
+    of = [entry for entry in results.entries if entry.record.metric.startswith("srd")]
+    more = [
+        replace(entry, record=replace(entry.record, attacker="f0").with_notes({"representation": "f0"})) for entry in of
+    ]
+    figure = ranks.rank_histograms(Results([*results.entries, *more], results.tables, results.data))
+    shown = [axis.get_title() for axis in figure.axes if axis.axison]
+    half = len(shown) // 2
+    assert len(shown) == 2 * len({entry.series for entry in of})
+    assert all(title.startswith("f0\n") for title in shown[half:])
+    assert not any(title.startswith("f0\n") for title in shown[:half])
 
 
 def test_a_rank_histogram_needs_the_file_with_the_ranks(results):

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from vpeval.core.errors import InputError
+from vpeval.plan.plan import Settings, make_plan
 from vpeval.plan.recipe import Joined, Pair, Sides, read_recipe
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,3 +77,42 @@ def test_an_enrolment_set_is_no_trial_set_and_the_folder_has_the_name(tmp_path: 
 def test_all_recipes_can_be_read_and_are_documented() -> None:
     for path in ROOT.glob("egs/*/recipe.conf"):
         assert read_recipe(path).recipe == path.parent.name
+
+
+@pytest.mark.parametrize("value", ["twenty", "0", "5,,all", "5 10", "-3", "all,some"])
+def test_sizes_are_numbers_or_all(value, tmp_path):
+    conf = tmp_path / "toy/recipe.conf"
+    conf.parent.mkdir()
+    conf.write_text(f'recipe=toy\nasv_pairs="e:t"\nasr_sets=\nattackers=ecapa\nlegal_sizes="{value}"\n')
+    with pytest.raises(InputError, match=r"recipe.conf:5: legal_sizes: .* is not a list of numbers such as 20,100,all"):
+        read_recipe(conf)
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    """A recipe without words and training data, in a folder with the configurations of this one."""
+    root = Path(__file__).resolve().parents[2]
+    (tmp_path / "egs/toy").mkdir(parents=True)
+    (tmp_path / "conf").symlink_to(root / "conf")
+    monkeypatch.chdir(tmp_path)
+
+    def plan(attackers="ecapa", more=""):
+        text = f'recipe=toy\nasv_pairs="e:t"\nasr_sets=\nattackers="{attackers}"\n{more}'
+        (tmp_path / "egs/toy/recipe.conf").write_text(text)
+        return make_plan(Settings(recipe="toy"))
+
+    return plan
+
+
+def test_without_asr_sets_no_recogniser_is_fetched(toy):
+    assert toy().models() == ("ecapa_voxceleb",)
+
+
+def test_attackers_that_need_training_data_are_refused_where_there_are_none_before_any_work(toy):
+    with pytest.raises(InputError, match="recipe toy has no train_sets to train attacker ecapa_plda on"):
+        toy("ecapa ecapa_plda")
+
+
+def test_an_emotion_recogniser_that_is_nowhere_is_refused_before_any_work(toy):
+    with pytest.raises(InputError, match="ser 'nothing' is neither a directory nor one of whisper_linear"):
+        toy(more='emotion_sets="emo:t"\nser=nothing\n')

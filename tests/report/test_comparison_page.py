@@ -113,6 +113,7 @@ def test_links_audio_and_the_page_without_scripts(open_page, tmp_path):
     page = open_page(java_script_enabled=False)
     assert page.locator("#systems-table tbody tr").count() == 1 + len(SYSTEMS)
     assert page.locator(".filter").is_hidden()
+    assert page.get_by_text("Heads of columns sort").is_hidden()
     page.get_by_role("link", name="alpha").click()
     assert page.title() == "report"
     page = open_page()

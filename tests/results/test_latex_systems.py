@@ -13,12 +13,16 @@ def eer(system, condition, value, interval=(None, None), **more):
     return Record("eer_kaldi", value, *interval, system=system, condition=condition, **tags)
 
 
-def srd(system, estimator, value, attacker="ET", **params):
+def srd(system, estimator, value, attacker="ET", representation="", **params):
     values = {"srd_max": value, "srd_mean": value / 2, "srd_idr": value / 10, "srd_rank_spread": 0.375}
-    return [
-        Record(m, v, params={"estimator": estimator, **params}, system=system, set="toy_all", attacker=attacker)
-        for m, v in values.items()
-    ]
+    tags = {
+        "system": system,
+        "set": "toy_all",
+        "attacker": attacker,
+        "condition": "oo" if system == "original" else "aa",
+    }
+    notes = {"representation": representation} if representation else {}
+    return [Record(m, v, params={"estimator": estimator, **params}, notes=notes, **tags) for m, v in values.items()]
 
 
 RECORDS = [
@@ -54,7 +58,7 @@ def body(text):
 
 
 def test_every_kind_of_table_is_made_from_what_there_is():
-    assert list(latex_systems.tables(RECORDS)) == ["privacy_test", "systems_test", "legal", "srd", "srd_fit"]
+    assert list(latex_systems.tables(RECORDS)) == ["privacy_test", "systems_test", "legal", "srd"]
     assert latex_systems.tables([]) == {}
 
 
@@ -111,17 +115,40 @@ def test_the_srd_table_has_the_columns_of_the_paper_and_the_eer():
         in tables["srd"]
     )
     assert body(tables["srd"]) == [
+        [r"\multicolumn{6}{l}{\emph{ET}, empirical}"],
         ["original", "4.50", "2.25", "45.00", "37.5", "5.00"],
         [r"a\_b", "0.63", "0.32", "6.30", r"\textbf{37.5}", r"20.00 {\scriptsize [10.00, 30.00]}"],
         ["c", r"\textbf{0.53}", r"\textbf{0.27}", r"\textbf{5.30}", r"\textbf{37.5}", r"\textbf{25.00}"],
+        [r"\addlinespace"],
+        [r"\multicolumn{6}{l}{\emph{ET}, beta-binomial}"],
+        ["c", "0.50", "0.25", "5.00", "37.5", ""],
     ]
-    assert body(tables["srd_fit"]) == [["c", "0.50", "0.25", "5.00", "37.5"]]
 
 
-def test_two_attackers_stand_beside_each_other_in_the_srd_table():
-    text = latex_systems.tables([*srd("x", "empirical", 1.0, "ET"), *srd("x", "empirical", 2.0, "ET_anon")])["srd"]
-    assert r" & \multicolumn{4}{c}{ET} & \multicolumn{4}{c}{ET\_anon} \\" in text
-    assert len(body(text)[0]) == 9
+def test_attackers_of_one_representation_share_a_block_and_others_have_their_own():
+    text = latex_systems.tables(
+        [
+            *srd("original", "empirical", 4.0, "ET", "et"),
+            *srd("x", "empirical", 1.0, "ET", "et"),
+            *srd("x", "empirical", 2.0, "ET_anon", "et"),
+            *srd("x", "empirical", 3.0, "ET_anon2", "et"),
+            *srd("x", "empirical", 0.5, "f0"),
+        ]
+    )["srd"]
+    assert r" & \multicolumn{4}{c}{trained on original speech} & \multicolumn{4}{c}{trained on anonymised" in text
+    rows = [row for row in body(text) if row != [r"\addlinespace"]]
+    assert [row[0] for row in rows] == [
+        r"\multicolumn{9}{l}{\emph{et (ET, ET\_anon)}, empirical}",
+        "original",
+        "x",
+        r"\multicolumn{9}{l}{\emph{et (ET\_anon2)}, empirical}",
+        "x",
+        r"\multicolumn{9}{l}{\emph{f0}, empirical}",
+        "x",
+    ]
+    assert rows[1][1:] == ["4.00", "2.00", "40.00", "37.5", *["--"] * 4]
+    assert rows[2][1::4] == ["1.00", "2.00"]
+    assert rows[4][1::4] == ["--", "3.00"] and rows[6][1::4] == ["0.50", "--"]
 
 
 def test_two_values_for_one_cell_are_refused():

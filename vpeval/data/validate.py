@@ -27,6 +27,7 @@ from vpeval.data.sound import inspect_audio
 DURATION_TOLERANCE = 0.1
 
 _ID = re.compile(r"[!-.0-~]+")  # printable ASCII without the slash, as ids become file names
+_CONTENTS = {"utt2spk": "speaker", "text": "words", "wav.scp": "audio file"}
 _NOT_A_WORD = re.compile(r"(?<!\S)(</?s>|#0)(?!\S)")
 
 
@@ -96,9 +97,8 @@ def _mender(path: Path) -> str:
 
 
 def _missing(path: Path) -> Problem:
-    remedy = _mender(path) if path.name == "spk2utt" else "make it, or say --no-text or --no-wav if it is not needed"
-    if path.name == "utt2spk":
-        remedy = "write one line '<utterance> <speaker>' per utterance"
+    held = _CONTENTS.get(path.name)
+    remedy = f"write one line '<utterance> <{held}>' per utterance" if held else _mender(path)
     return Problem(path, None, "no such file", remedy, "missing file")
 
 

@@ -3,52 +3,89 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from vpeval.figures.data import Results, read_side_file
-from vpeval.figures.style import INK, MUTED, NEUTRAL, grid, legend
+from vpeval.figures.data import Entry, Results, read_side_file
+from vpeval.figures.style import GRID, INK, MUTED, NEUTRAL, grid, legend
 from vpeval.metrics.betabinomial import beta_binomial, fit_beta_binomial
+from vpeval.metrics.srd import uniform_band
+from vpeval.results.names import ORIGINAL
+from vpeval.results.representations import representation, trained_on
+
+_COLUMNS = 3
 
 
 def rank_histograms(results: Results) -> Figure | None:
-    """How often the true speaker has which rank, for the original data and every system; 1/N is no disclosure."""
+    """How often the true speaker has which rank: a row per attacker, the original data and all systems side by side."""
     entries = [entry for entry in results.of("srd_max", estimator="empirical") if entry.file("ranks")]
     if not entries:
         return None
-    rates = {entry.series: entry.record.value for entry in results.of("srd_idr", estimator="empirical")}
-    columns = min(len(entries), 3)
-    figure, axes = grid(-(-len(entries) // columns), columns, height=2.6, sharey=True)
-    cells = [axis for row in axes for axis in row]
-    for entry, axis in zip(entries, cells, strict=False):
-        counts = np.array((read_side_file(entry, "ranks") or {})["ranks"], dtype=np.float64)
-        n = len(counts)
-        fit = beta_binomial(n, *fit_beta_binomial(counts[None]))[0]
-        rank = np.arange(1, n + 1)
-        axis.bar(rank, counts / counts.sum(), 0.85, color=results.colour(entry.series))
-        axis.plot(rank, fit, color=INK, lw=1.2)
-        axis.axhline(1 / n, color=MUTED, lw=1, ls=(0, (1, 1.5)))
-        # The square root keeps bars rooted at 0 and still shows the tail beside a high first rank.
-        axis.set_yscale("function", functions=(np.sqrt, np.square))
-        axis.set_ylim(0, 1)
-        axis.set_yticks([0, 0.01, 0.05, 0.1, 0.25, 0.5, 1], ["0", "1", "5", "10", "25", "50", "100"])
-        axis.set_xticks(sorted({1, *range(10, n, 10), n}) if n >= 15 else rank)
-        axis.set_xlim(0.2, n + 0.8)
-        axis.grid(False, axis="x")
-        axis.set_title(results.title(entry.series))
-        bits = f"max. {entry.record.value:.2f} bit"
-        found = f"rank 1: {100 * rates[entry.series]:.1f} %" if entry.series in rates else ""
-        axis.text(0.98, 0.97, f"{bits}\n{found}", transform=axis.transAxes, ha="right", va="top")
-    for axis in cells[len(entries) :]:
-        axis.set_axis_off()
-    for row in axes:
-        row[0].set_ylabel("inputs (%, square-root axis)")
+    rows = _rows(entries)
+    columns = max(map(len, rows))
+    several = len({entry.record.attacker for entry in entries}) > 1
+    figure, axes = grid(len(rows), columns, height=2.4, sharey=True)
+    for row, cells in zip(rows, axes, strict=True):
+        for entry, axis in zip(row, cells, strict=False):
+            _panel(axis, entry, results)
+            title = results.title(entry.series)
+            axis.set_title(f"{_heard(entry)}\n{title}" if several else title)
+        for axis in cells[len(row) :]:
+            axis.set_axis_off()
+        cells[0].set_ylabel("inputs (%, square-root axis)")
     figure.supxlabel("rank of the true speaker", fontsize=8.5)
     handles = [
         Patch(color=NEUTRAL, label="observed"),
         Line2D([], [], color=INK, lw=1.2, label="beta-binomial fit"),
         Line2D([], [], color=MUTED, lw=1, ls=(0, (1, 1.5)), label="1/N: nothing disclosed"),
+        Patch(color=GRID, label="floor: 95 % of uniform ranks"),
     ]
     legend(figure, handles)
     return figure
+
+
+def _rows(entries: list[Entry]) -> list[list[Entry]]:
+    """Those of an attacker in a row, or in several rows; attackers of one representation follow each other."""
+    found: dict[tuple[str, str, str], list[Entry]] = {}
+    for entry in entries:
+        key = representation(entry.record), trained_on(entry.record), entry.record.attacker
+        found.setdefault(key, []).append(entry)
+    kinds = list(dict.fromkeys(key[0] for key in found))
+    order = sorted(found, key=lambda key: (kinds.index(key[0]), key[1] != ORIGINAL))
+    return [found[key][start : start + _COLUMNS] for key in order for start in range(0, len(found[key]), _COLUMNS)]
+
+
+def _heard(entry: Entry) -> str:
+    name, attacker = representation(entry.record), entry.record.attacker
+    return name if name == attacker else f"{name} ({attacker})"
+
+
+def _panel(axis: Axes, entry: Entry, results: Results) -> None:
+    counts = np.array((read_side_file(entry, "ranks") or {})["ranks"], dtype=np.float64)
+    n = len(counts)
+    fit = beta_binomial(n, *fit_beta_binomial(counts[None]))[0]
+    rank = np.arange(1, n + 1)
+    axis.fill_between([0, n + 1], *uniform_band(round(counts.sum()), n), color=GRID, lw=0, zorder=0)
+    axis.bar(rank, counts / counts.sum(), 0.85, color=results.colour(entry.series))
+    axis.plot(rank, fit, color=INK, lw=1.2)
+    axis.axhline(1 / n, color=MUTED, lw=1, ls=(0, (1, 1.5)))
+    # The square root keeps bars rooted at 0 and still shows the tail beside a high first rank.
+    axis.set_yscale("function", functions=(np.sqrt, np.square))
+    axis.set_ylim(0, 1)
+    axis.set_yticks([0, 0.01, 0.05, 0.1, 0.25, 0.5, 1], ["0", "1", "5", "10", "25", "50", "100"])
+    axis.set_xticks(sorted({1, *range(10, n, 10), n}) if n >= 15 else rank)
+    axis.set_xlim(0.2, n + 0.8)
+    axis.grid(False, axis="x")
+    told = [_number(entry, "max."), f"rank 1: {100 * counts[0] / counts.sum():.1f} %"]
+    for other in results.of("srd_mean", estimator="empirical"):
+        if other.series == entry.series:
+            told.insert(1, _number(other, "mean"))
+    axis.text(0.98, 0.97, "\n".join(told), transform=axis.transAxes, ha="right", va="top")
+
+
+def _number(entry: Entry, name: str) -> str:
+    """A disclosure, and what uniform ranks would measure."""
+    floor = entry.record.notes.get("floor")
+    return f"{name} {entry.record.value:.2f} bit" + (f" (floor {floor:.2f})" if floor is not None else "")

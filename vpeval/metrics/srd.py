@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from vpeval.core.seeds import generator
 from vpeval.metrics.betabinomial import beta_binomial, fit_beta_binomial
@@ -81,6 +81,30 @@ def floor(
     )
 
 
+def uniform_band(n_inputs: int, n_references: int, share: float = 0.95) -> tuple[float, float]:
+    """Between which shares of inputs a rank is with probability `share` if all ranks are equally likely.
+
+    >>> uniform_band(800, 40)
+    (0.015, 0.03625)
+    """
+    from scipy.special import bdtr
+
+    counts = np.arange(n_inputs + 1)
+    below = bdtr(counts, n_inputs, 1 / n_references)
+    low, high = (int(np.searchsorted(below, tail)) for tail in ((1 - share) / 2, (1 + share) / 2))
+    return low / n_inputs, high / n_inputs
+
+
+def resampled(ranks: Ranks, weights: ArrayLike, estimator: Estimator = "empirical") -> Disclosure:
+    """SRD if speaker s counts ``weights[r, s]`` times, for every r."""
+    rows = np.asarray(weights)
+    step = max(1, _CELLS // ranks.n_references)
+    return _joined(
+        disclosure(ranks.histograms(rows[start : start + step]), estimator)
+        for start in range(0, max(1, len(rows)), step)
+    )
+
+
 def intervals(
     ranks: Ranks, estimator: Estimator = "empirical", resamples: int = 1000, seed: int = 0
 ) -> dict[str, SpeakerInterval]:
@@ -91,16 +115,11 @@ def intervals(
     """
     n, speakers = ranks.n_references, ranks.n_speakers
     value = disclosure(ranks.histograms(np.ones((1, speakers))), estimator)
-    weights = multiplicities(speakers, resamples, generator(seed, "srd resamples"))
-    step = max(1, _CELLS // n)
-    resampled = _joined(
-        disclosure(ranks.histograms(weights[start : start + step]), estimator)
-        for start in range(0, max(1, resamples), step)
-    )
+    again = resampled(ranks, multiplicities(speakers, resamples, generator(seed, "srd resamples")), estimator)
     drawn = {"resamples": resamples, "seed": seed}
     highest = {"max_d": float(np.log2(n)), "mean_d": float(np.log2(n)), "rank_spread": 1.0}
     found = {
-        name: studentised_interval(float(getattr(value, name)[0]), getattr(resampled, name), speakers, drawn, 0.0, high)
+        name: studentised_interval(float(getattr(value, name)[0]), getattr(again, name), speakers, drawn, 0.0, high)
         for name, high in highest.items()
     }
     rates = ranks.identified[:, None]

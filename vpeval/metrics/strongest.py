@@ -46,14 +46,36 @@ def strongest(
     `shares` are the weights of the sets in the mean; by default they count the same. The interval is left out if
     `resamples` is 0.
     """
+    return strongest_by(attacks, (metric,), resamples, seed, shares)[metric]
+
+
+def strongest_by(
+    attacks: Mapping[A, Sequence[ScoredTrials]],
+    metrics: Sequence[str],
+    resamples: int = 1000,
+    seed: int = 0,
+    shares: Sequence[float] | None = None,
+) -> dict[str, Strongest[A]]:
+    """The same by several EERs, which share the resamples."""
     if not attacks or not all(attacks.values()) or len({len(sets) for sets in attacks.values()}) > 1:
         raise ValueError("at least one attack, and all attacks on the same sets, are expected")
-    eer, highest = EERS[metric], 0.5 if metric == "eer_rocch" else 1.0
-    eers = {attack: _mean(eer, [trials.pooled() for trials in sets], shares) for attack, sets in attacks.items()}
+    samples = _samples(attacks, [EERS[metric] for metric in metrics], resamples, seed, shares)
+    pooled = {attack: [trials.pooled() for trials in sets] for attack, sets in attacks.items()}
+    found = {}
+    for metric, rows in zip(metrics, samples, strict=True):
+        eers = {attack: _mean(EERS[metric], sets, shares) for attack, sets in pooled.items()}
+        found[metric] = _choose(attacks, eers, rows, 0.5 if metric == "eer_rocch" else 1.0, seed)
+    return found
+
+
+def _choose(
+    attacks: Mapping[A, Sequence[ScoredTrials]], eers: Mapping[A, float], samples: Floats, highest: float, seed: int
+) -> Strongest[A]:
+    """The attack with the least of `eers`; `samples` are those of resamples, a row for each attack."""
     best = min(eers, key=lambda attack: eers[attack])
+    resamples = samples.shape[1]
     if resamples == 0:
         return Strongest(best, eers[best], NO_INTERVAL, len(eers))
-    samples = _samples(attacks, eer, resamples, seed, shares)
     chosen_sets = attacks[best]
     targets = sum(int(trials.is_target.sum()) for trials in chosen_sets)
     speakers = len(np.unique(np.concatenate([trials.enroll[trials.is_target] for trials in chosen_sets])))
@@ -70,22 +92,24 @@ def strongest(
 
 def _samples(
     attacks: Mapping[A, Sequence[ScoredTrials]],
-    eer: Callable[[PooledScores], float],
+    eers: Sequence[Callable[[PooledScores], float]],
     resamples: int,
     seed: int,
     shares: Sequence[float] | None,
 ) -> Floats:
-    """The EER of every attack (a row) for every resample of speakers; who has no trials in a set is drawn again."""
+    """Every EER of every attack for every resample of speakers; who has no trials in a set is drawn again."""
+    samples = np.empty((len(eers), len(attacks), resamples))
+    if not resamples:
+        return samples
     resampling = [[Resampling.of(trials) for trials in sets] for sets in attacks.values()]
     speakers = max(trials.n_speakers for sets in attacks.values() for trials in sets)
-    samples = np.empty((len(attacks), resamples))
     done = 0
     for drawn in draws(speakers, seed):
         pooled = [[one(drawn) for one in sets] for sets in resampling]
         whole = [[found for found in sets if found is not None] for sets in pooled]
         if [len(sets) for sets in whole] != [len(sets) for sets in pooled]:
             continue
-        samples[:, done] = [_mean(eer, sets, shares) for sets in whole]
+        samples[:, :, done] = [[_mean(eer, sets, shares) for sets in whole] for eer in eers]
         done += 1
         if done == resamples:
             break

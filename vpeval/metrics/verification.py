@@ -218,6 +218,7 @@ def resampled(trials: ScoredTrials, resamples: int, seed: int) -> Iterator[tuple
     The same seed draws the same speakers, whatever the scores are.
     """
     resampling = Resampling.of(trials)
+    resampling.pooled.costs  # noqa: B018 (taken along by every resample)
     done = repeated = 0
     for drawn in draws(trials.n_speakers, seed) if resamples else ():
         if (pooled := resampling(drawn)) is not None:
@@ -251,7 +252,6 @@ class Resampling:
     def of(cls, trials: ScoredTrials) -> Resampling:
         """Sort the scores once and for all."""
         pooled = trials.pooled()
-        pooled.costs  # noqa: B018 (computed once, for all resamples)
         position = np.searchsorted(pooled.score, trials.score)
         return cls(trials, pooled, position, np.flatnonzero(trials.is_target), np.flatnonzero(~trials.is_target))
 

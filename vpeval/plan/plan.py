@@ -353,7 +353,9 @@ class Plan:
 
     def models(self) -> tuple[str, ...]:
         """The pretrained models of attackers and recogniser, in conf/models.yaml."""
-        confs = [*(attacker_conf(attacker.start) for attacker in self.singles), Path("conf/asr") / f"{self.asr}.yaml"]
+        confs = [attacker_conf(attacker.start) for attacker in self.singles]
+        if self.recipe.asr_sets:
+            confs.append(Path("conf/asr") / f"{self.asr}.yaml")
         if self.recipe.emotion_sets and self.ser_conf.is_file():
             confs.append(self.ser_conf)
         return tuple(dict.fromkeys(model for conf in confs if (model := model_of(conf))))
@@ -399,8 +401,29 @@ def make_plan(settings: Settings, attackers: tuple[str, ...] = ()) -> Plan:
     if not (asr := Path("conf/asr") / f"{plan.asr}.yaml").is_file():
         there = ", ".join(sorted(path.stem for path in asr.parent.glob("*.yaml")))
         raise InputError(f"no such recogniser; there are {there}", asr)
+    if recipe.emotion_sets and not plan.ser_conf.is_file() and not Path(recipe.ser).is_dir():
+        there = ", ".join(sorted(path.stem for path in plan.ser_conf.parent.glob("*.yaml")))
+        raise InputError(
+            f"ser '{recipe.ser}' is neither a directory nor one of {there} in {plan.ser_conf.parent}", conf
+        )
+    _check_trained(plan)
     _check_fusions(plan)
     return plan
+
+
+def _check_trained(plan: Plan) -> None:
+    """An attacker that is trained needs an encoder to start from, settings, and speech."""
+    for attacker in plan.singles:
+        if attacker.mode == PRETRAINED:
+            continue
+        for conf in (attacker_conf(attacker.start), Path("conf/asv/train") / f"{attacker.profile}.yaml"):
+            if not conf.is_file():
+                raise InputError(f"names {conf}, which is not there", attacker_conf(attacker.name))
+        if not plan.recipe.train_sets:
+            raise InputError(
+                f"recipe {plan.recipe.recipe} has no train_sets to train attacker {attacker.name} on; name some in its "
+                "recipe.conf, or choose other attackers"
+            )
 
 
 def _check_fusions(plan: Plan) -> None:

@@ -21,7 +21,7 @@ TEXT_RULES = ("vpc2020", "vpc2024", "vpc2026")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SET = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
-_SIZES = re.compile(r"[0-9a-z]+(,[0-9a-z]+)*")
+_SIZES = re.compile(r"([1-9][0-9]*|all)(,([1-9][0-9]*|all))*")
 _EXPANDED = re.compile(r"(?<!\\)[$`]")
 _SHELL = re.compile(r"[$`;&|<>()\\*?'\"]")
 _NEVER = re.compile(r"(?!)")

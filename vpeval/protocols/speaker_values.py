@@ -15,6 +15,7 @@ from typing import NamedTuple
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.tables import read_rows, to_number
+from vpeval.protocols.ranked_inputs import RankedInputs
 from vpeval.results.records import Record, write_records
 
 
@@ -33,11 +34,12 @@ _COLUMNS = list(SpeakerValue._fields)
 
 @dataclass(frozen=True)
 class Scores:
-    """What a scorer found: the records, the values of single speakers that they are means of, and a rank histogram."""
+    """What a scorer found: the records, the values of single speakers that they are means of, and ranks."""
 
     records: list[Record]
     per_speaker: list[SpeakerValue]
     ranks: Sequence[float] = ()
+    inputs: RankedInputs | None = None
 
     def write(
         self,
@@ -54,6 +56,10 @@ class Scores:
             histogram = Path(out).with_suffix(".ranks.json")
             write_text(histogram, json.dumps({"ranks": list(self.ranks)}) + "\n")
             files["ranks"] = histogram.name
+        if self.inputs:
+            ranked = Path(out).with_suffix(".inputs.npz")
+            self.inputs.write(ranked)
+            files["inputs"] = ranked.name
         told = [
             r.with_params(params or {}).with_notes(notes or {}).with_files(files).tagged(tags) for r in self.records
         ]

@@ -21,6 +21,7 @@ from vpeval.metrics.rank_histograms import Ranks, Ties
 from vpeval.metrics.ranks import count_rivals
 from vpeval.metrics.srd import Disclosure, Estimator, disclosure, floor, intervals
 from vpeval.metrics.vectors import Similarity
+from vpeval.protocols.ranked_inputs import RankedInputs
 from vpeval.protocols.speaker_values import Scores, SpeakerValue
 from vpeval.results.records import Record
 
@@ -52,7 +53,8 @@ def score_srd(
         for metric, values in (("srd_idr", ranks.identified), ("srd_rank", ranks.means))
         for speaker, value in zip(inputs.speakers, values.tolist(), strict=True)
     ]
-    return Scores(records, per_speaker, ranks.histograms(np.ones((1, ranks.n_speakers)))[0].tolist())
+    histogram = ranks.histograms(np.ones((1, ranks.n_speakers)))[0].tolist()
+    return Scores(records, per_speaker, histogram, RankedInputs(ranks, tuple(inputs.speakers)))
 
 
 def of_pool(pooled: Embeddings, n_inputs: int, similarity: Similarity, resamples: int, seed: int) -> Scores:

@@ -14,7 +14,7 @@ import numpy as np
 
 from vpeval.core.tables import read_table
 from vpeval.data.trials import read_scores, read_trials, trial_speakers
-from vpeval.metrics.strongest import strongest
+from vpeval.metrics.strongest import strongest_by
 from vpeval.metrics.verification import EERS, ScoredTrials
 from vpeval.results.records import Record
 from vpeval.results.strongest import STRONGEST
@@ -46,8 +46,7 @@ def score_strongest(attacks: Sequence[Tried], shares: Sequence[float], resamples
     numbers: dict[str, int] = {}
     scored = {attack: [_read(one, numbers) for one in attack.sets] for attack in attacks}
     records = []
-    for metric in EERS:
-        found = strongest(scored, metric, resamples, seed, shares)
+    for metric, found in strongest_by(scored, list(EERS), resamples, seed, shares).items():
         chosen = found.attack
         notes = {
             "chosen": chosen.attacker,

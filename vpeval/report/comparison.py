@@ -20,6 +20,7 @@ from vpeval.report.page import audit_findings, colour_variables, inline_svg
 from vpeval.report.templating import render
 from vpeval.report.verdict import judge
 from vpeval.results.attacks import attack_model
+from vpeval.results.costs import NO_COST
 from vpeval.results.headline import EERS, headline_eer, with_one_eer
 from vpeval.results.limits import Limits, read_limits
 from vpeval.results.load import Source, read
@@ -118,7 +119,8 @@ def build(sources: Sequence[Source], compared: Compared, out: Path, data: Path, 
         dark=dark,
         columns=[_head(column) for column in columns],
         lines=_lines(results, shown, columns, out, edition, limits),
-        remarks=remarks(compared.records),
+        # Of Cllr nothing is on top of the page; the numbers below say where it is no cost.
+        remarks=remarks(record for record in compared.records if NO_COST not in record.notes),
         plane=_plane(compared.plane),
         planned=[_test(record, limits.significance) for record in planned],
         plan=plan_in_words(planned) if planned else "",

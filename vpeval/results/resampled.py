@@ -1,8 +1,8 @@
 """Numbers of runs that can be compared system by system: each with its values for the same resampled speakers.
 
-EERs come from the scores and word error rates from the transcripts that tables of results name. Speakers are drawn once
-for all systems and attackers. Sets that share speakers draw them together; the others are groups of their own, within
-which speakers are drawn, so that averages over sets can be resampled as a whole.
+EERs come from the scores, disclosures from the ranks and word error rates from the transcripts that tables of results
+name. Speakers are drawn once for all systems and attackers. Sets that share speakers draw them together; the others are
+groups of their own, within which speakers are drawn, so that averages over sets can be resampled as a whole.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from vpeval.metrics.cllr import min_cllr
 from vpeval.metrics.eer import eer_kaldi_fair, eer_rocch, eer_threshold
 from vpeval.metrics.paired import FAST, Ints, SortedTrials, resampled_eers
 from vpeval.metrics.scores import Floats, PooledScores
+from vpeval.metrics.srd import Disclosure, Estimator, resampled
 from vpeval.metrics.verification import ScoredTrials
 from vpeval.metrics.wer import count_errors
+from vpeval.protocols.ranked_inputs import RankedInputs
 from vpeval.results.headline import eer_of, headline_eer
 from vpeval.results.load import Source, read
 from vpeval.results.names import SetName
@@ -37,6 +39,8 @@ from vpeval.results.remarks import MISSING
 
 log = logging.getLogger(__name__)
 
+DISCLOSURES = {"srd_max": "max_d", "srd_mean": "mean_d", "srd_idr": "idr", "srd_rank_spread": "rank_spread"}
+"""Metrics of similarity rank disclosure, by the fields of `vpeval.metrics.srd.Disclosure`."""
 SLOW_RESAMPLES = 200
 """Of what takes a loop over the resamples; a standard error is known to 5 % then."""
 _VALUE: dict[str, Callable[[PooledScores], float]] = {
@@ -72,8 +76,8 @@ class Sampled:
 
 
 def measured(sources: Sequence[Source | str | PathLike[str]], edition: str) -> list[Measured]:
-    """The EERs (of the edition) of anonymised speech and word error rates whose side files are there, and no partial
-    ones; a published file of a challenge has no side files.
+    """The EERs (of the edition) of anonymised speech, what ranks disclose and word error rates whose side files are
+    there, and no partial ones; a published file of a challenge has no side files.
     """
     found = []
     for given in sources:
@@ -81,6 +85,7 @@ def measured(sources: Sequence[Source | str | PathLike[str]], edition: str) -> l
         records = read(source)
         eer, tested = headline_eer((record.metric for record in records), edition), eer_of(edition)
         wanted = {eer: (("oa", "aa"), ("scores",)), "wer": (("a",), ("hyp", "ref", "utt2spk"))}
+        wanted |= dict.fromkeys(DISCLOSURES, (("aa",), ("inputs",)))
         for record in records:
             conditions, files = wanted.get(record.metric, ((), ()))
             if record.condition not in conditions or MISSING in record.notes:
@@ -102,7 +107,7 @@ def sample(
 
     `data` holds the data directories, for the trials.
     """
-    eers = [one for one in found if one.record.metric != "wer"]
+    eers = [one for one in found if one.record.metric not in ("wer", *DISCLOSURES)]
     sets = {name: TrialSet.read(data / name) for name in dict.fromkeys(one.record.set for one in eers)}
     draws = Draws({name: one.speakers.names for name, one in sets.items()}, resamples, seed)
     sampled, told = [], time.monotonic()
@@ -114,7 +119,9 @@ def sample(
         if time.monotonic() - told > _SECONDS:
             told = time.monotonic()
             log.info("comparison: %d of %d sets of scores resampled", number + 1, len(eers))
-    return [*sampled, *_word_errors([one for one in found if one.record.metric == "wer"], resamples, seed)]
+    ranked = [one for one in found if one.record.metric in DISCLOSURES]
+    words = [one for one in found if one.record.metric == "wer"]
+    return [*sampled, *_disclosures(ranked, resamples, seed), *_word_errors(words, resamples, seed)]
 
 
 class Draws:
@@ -186,6 +193,31 @@ def _one_by_one(trials: ScoredTrials, pooled: PooledScores, drawn: Ints, metric:
         if targets.any() and nontargets.any():
             values[number] = _VALUE[metric](pooled.reweighted(targets, nontargets))
     return values
+
+
+def _disclosures(found: Sequence[Measured], resamples: int, seed: int) -> list[Sampled]:
+    """What ranks disclose; systems whose inputs are of other speakers than the first one's are left out."""
+    ranked = {path: RankedInputs.read(path) for path in dict.fromkeys(one.file("inputs") for one in found)}
+    speakers: dict[str, tuple[str, ...]] = {}
+    for one in found:
+        speakers.setdefault(one.record.set, ranked[one.file("inputs")].speakers)
+    draws = Draws(speakers, resamples, seed)
+    known: dict[tuple[Path, str], tuple[Disclosure, Disclosure]] = {}
+    sampled = []
+    for one in found:
+        path, name = one.file("inputs"), one.record.set
+        if ranked[path].speakers != speakers[name]:
+            log.warning(f"{path}: other speakers than in {name} of the first system; its ranks are not compared")
+            continue
+        estimator: Estimator = "beta-binomial" if one.record.params.get("estimator") == "beta-binomial" else "empirical"
+        if (path, estimator) not in known:
+            ranks = ranked[path].ranks
+            whole = resampled(ranks, np.ones((1, ranks.n_speakers)), estimator)
+            known[path, estimator] = whole, resampled(ranks, draws.of(name).T, estimator)
+        value, samples = (getattr(part, DISCLOSURES[one.record.metric]) for part in known[path, estimator])
+        who = frozenset(_qualified(name, spk) for spk in speakers[name])
+        sampled.append(Sampled(one.record, float(value[0]), samples, who, draws.group(name)))
+    return sampled
 
 
 @dataclass(frozen=True)

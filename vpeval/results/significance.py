@@ -5,8 +5,8 @@ attacker and the word error rate of one recogniser, both as the mean over the te
 one that all systems met, by the kind of its attack and then by its mean EER over all systems, which favours none of
 them. Holm's correction goes over all planned tests, so that the chance of any false alarm among them is 5 %.
 
-All other differences (single sets, development sets, other attackers, min Cllr) have uncorrected p values: they are
-for finding things, not for showing them. What a test is like is told in `vpeval.metrics.paired`.
+All other differences (single sets, development sets, other attackers, min Cllr, what ranks disclose) have uncorrected p
+values: they are for finding things, not for showing them. What a test is like is told in `vpeval.metrics.paired`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from vpeval.results.metrics import describe, rank
 from vpeval.results.names import SetName
 from vpeval.results.overview import aligned
 from vpeval.results.records import Record
-from vpeval.results.resampled import Measured, Sampled, sample
+from vpeval.results.resampled import DISCLOSURES, Measured, Sampled, sample
 
 PLANNED, EXPLORATORY = "planned", "exploratory"
 Way = tuple[str, str]
@@ -37,12 +37,13 @@ Way = tuple[str, str]
 
 
 class _Measure(NamedTuple):
-    """What was measured: metric, attacker or recogniser, condition, and set or partition."""
+    """What was measured: metric, attacker or recogniser, condition, set or partition, and how ranks were counted."""
 
     metric: str
     attacker: str
     condition: str
     name: str
+    estimator: str = ""
 
 
 def differences(
@@ -155,7 +156,7 @@ def _main_attack(found: Sequence[Measured]) -> list[Way]:
     """The attack of the planned tests: one that most systems met, of the strongest kind, with the lowest mean EER."""
     met: defaultdict[Way, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
     for record in (one.record for one in found):
-        if record.metric != "wer":
+        if record.metric not in ("wer", *DISCLOSURES):
             met[record.attacker, record.condition][record.system].append(record)
 
     def strength(attack: Way) -> tuple[object, ...]:
@@ -183,7 +184,8 @@ def _measures(sampled: Iterable[Sampled]) -> dict[_Measure, dict[str, list[Sampl
         partition = _partition(r)
         for name in dict.fromkeys((partition, r.set)):
             if name and not (name == r.set and r.metric == "min_cllr"):
-                found[_Measure(r.metric, r.attacker, r.condition, name)][r.system].append(one)
+                how = str(r.params.get("estimator", "")) if r.metric in DISCLOSURES else ""
+                found[_Measure(r.metric, r.attacker, r.condition, name, how)][r.system].append(one)
     # The mean over a partition of a single set is that set.
     return {key: dict(systems) for key, systems in found.items() if not _only(key, found)}
 

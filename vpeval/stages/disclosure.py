@@ -43,8 +43,9 @@ class Disclosure:
 
     @property
     def notes(self) -> dict[str, str]:
-        """The names of the attack; no scores are compared."""
-        return {name: value for name, value in self.attack.notes.items() if name != "scoring"}
+        """The names of the attack, and what of speech it hears; no scores are compared."""
+        names = {name: value for name, value in self.attack.notes.items() if name != "scoring"}
+        return {**names, "representation": self.attack.attacker.representation}
 
     def make(self, out: Path) -> str:
         """Rank every input among the references."""

@@ -1,4 +1,8 @@
 "use strict";
+// What needs scripts is shown where they run.
+document.documentElement.classList.add("scripted");
+for (const element of document.querySelectorAll(".with-scripts")) element.hidden = false;
+
 // Every table of class "sortable" is ordered by a click on the head of a column.
 (() => {
   const key = (row, column) => {

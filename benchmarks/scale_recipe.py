@@ -6,8 +6,8 @@ Usage: benchmarks/scale_recipe.py
 A corpus is made in the layouts of LibriSpeech and VCTK, with as many speakers and utterances as the challenge has (12
 trial sets, the largest with some 5,400 utterances), each a quarter of a second of noise. It goes through run.sh in a
 copy of the toolkit in which stand-ins take the place of what costs by the second of speech: three encoders, the
-recogniser and the tracker of F0. Anonymised sets are copies of the original ones. CPU time and peak memory of all processes; beyond 3
-minutes or 2 GB it ends with code 1.
+recogniser and the tracker of F0. Anonymised sets are copies of the original ones. CPU time and peak memory of all
+processes; beyond 3 minutes or 2 GB it ends with code 1.
 """
 
 import json
@@ -74,9 +74,9 @@ def main() -> int:
         room = Path(folder)
         make_corpus(room / "corpus")
         tree = make_tree(room / "tree")
-        cpu, megabytes = run(tree, "--stage", "0", "--stop-stage", "0", "--corpus", str(room / "corpus"))
+        cpu, megabytes = run(tree, "--stop-stage", "0", "--corpus", str(room / "corpus"))
         utts = anonymise(tree / "data")
-        more, peak = run(tree, "--stage", "5", "--attackers", ATTACKERS, "--corpus", str(room / "corpus"))
+        more, peak = run(tree, "--stage", "5", "--corpus", str(room / "corpus"))
     cpu, megabytes = cpu + more, max(megabytes, peak)
     print(
         f"stages 0 and 5-12 of a synthetic VPC 2020, {utts:,} utterances in two versions, three attackers: "
@@ -152,7 +152,7 @@ def run(tree: Path, *options: str) -> tuple[float, float]:
     environment |= {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
     log = tree / "run.log"
     with open(log, "a") as told:
-        command = ["./run.sh", "--recipe", "vpc2020", *options, "--nj", "2"]
+        command = ["./run.sh", "--recipe", "vpc2020", "--attackers", ATTACKERS, "--nj", "2", *options]
         child = subprocess.Popen(command, cwd=tree, env=environment, stdout=told, stderr=told)
         _, status, used = os.wait4(child.pid, 0)
     lines = log.read_text().splitlines()

@@ -13,7 +13,7 @@ from vpeval.protocols.findings import Finding, read_findings, write_findings
 from vpeval.report import audio, criteria
 from vpeval.report.page import Context, build, inline_svg
 
-VOID = {"meta", "link", "br", "input"}
+VOID = {"meta", "link", "br", "input", "wbr"}
 
 
 class Outline(HTMLParser):
@@ -152,6 +152,20 @@ def test_a_page_without_the_eer_of_its_edition_says_so(toy):
     entries = [entry for entry in results.entries if entry.record.metric != "eer_threshold"]
     page = build(Results(entries, results.tables, results.data), Context(toy / "figures", edition="2024"))
     assert "The results have no EER (threshold), which is the EER of VoicePrivacy 2024: this page speaks of" in page
+
+
+def test_the_numbers_that_matter_stand_beside_the_published_baselines_of_the_corpus(toy):
+    results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
+    entries = [replace(e, record=replace(e.record, recipe="vpc2022")) for e in results.entries]
+    page = build(Results(entries, results.tables, results.data), Context(toy / "figures", edition="2022"))
+    table = page[page.index('id="key-numbers"') :]
+    table, below = table[: table.index("</table>")], table[table.index("</table>") :]
+    assert table.count("<small>published</small>") == 4
+    first = table[table.index("EER (Kaldi)") :]
+    assert re.findall(r"<b>([^<]*)</b>", first)[:6] == ["4.00", "15.00", "3.79", "11.81", "9.18", "7.77"]
+    assert "against its semi-informed attacker" in below
+    assert "RESULTS_summary_* of Voice-Privacy-Challenge-2022" in below
+    assert "published" not in build(results, Context(toy / "figures", edition="2022"))
 
 
 def test_figures_that_were_not_drawn_are_named(page):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vpeval.figures.data import Results
 from vpeval.report.verdict import stated
@@ -69,7 +69,7 @@ def key_table(results: Results, edition: str) -> KeyTable:
             _chance(number.metric, number.of),
             [
                 *(_cell(number.of.get(system)) for system in results.systems),
-                *(_cell(own.get(number.metric.name)) for own in others.values()),
+                *(_without_attack(_cell(own.get(number.metric.name))) for own in others.values()),
             ],
         )
         for number in numbers
@@ -87,6 +87,11 @@ def _is_dev(records: Iterable[Record]) -> bool:
 def _chance(metric: Metric, of: Mapping[str, Record]) -> str:
     """Chance of the last system, which is one that was anonymised, if there is any."""
     return show_chance(list(of.values())[-1]) if metric.aspect == "privacy" else ""
+
+
+def _without_attack(cell: Cell | None) -> Cell | None:
+    """Of baselines the attack is told once, below the table."""
+    return replace(cell, by="") if cell else None
 
 
 def _cell(record: Record | None) -> Cell | None:

@@ -20,10 +20,11 @@ _EDITIONS = ("2020", "2022", "2024", "2026")
 
 @dataclass(frozen=True)
 class Published:
-    """What an edition published: where, by which attackers and recognisers, and the numbers of every baseline."""
+    """What an edition published: where, by which attack and models, and the numbers of every baseline."""
 
     edition: str
     source: str
+    attack: str
     models: str
     systems: Mapping[str, Mapping[str, Record]]
 
@@ -43,7 +44,7 @@ def published(recipe: str, edition: str, path: Path = FILE) -> Published | None:
         str(name): _numbers(numbers, edition, str(name), own["attack"], path)
         for name, numbers in own["systems"].items()
     }
-    return Published(edition, own["source"], own["models"], systems)
+    return Published(edition, own["source"], own["attack"], own["models"], systems)
 
 
 def _numbers(numbers: object, edition: str, system: str, attack: str, path: Path) -> dict[str, Record]:

@@ -109,6 +109,24 @@ def why(stamp: Path, wanted: Fingerprint, outputs: Sequence[Path]) -> str:
     return "" if _is_untouched(stamp, found, outputs) else "its files were touched"
 
 
+def stale_source(path: Path) -> tuple[Path, str] | None:
+    """What was made from something that has changed since, and the name of that: `path`, or what it was made from.
+
+    A result that is not stamped, and sources that are neither data nor results, are left to those who know them.
+    """
+    home = path if path.is_dir() else path.parent
+    recorded = read_stamp(home / STAMP).get("inputs", {})
+    for name, digest in recorded.items() if isinstance(recorded, dict) else ():
+        source = Path(name)
+        if not (source / "utt2spk").is_file():
+            continue
+        if _digest(source) != digest:
+            return home, name
+        if found := stale_source(source):
+            return found
+    return None
+
+
 def _is_untouched(stamp: Path, found: Mapping[str, Any], outputs: Sequence[Path]) -> bool:
     """Whether outputs are as a stamp says; where only times differ, as after a copy, the stamp takes note."""
     believed: Mapping[str, Any] = {} if sound.is_verifying() else found

@@ -34,6 +34,7 @@ class Methods:
     untrained: str
     resamples: Sequence[int]
     seeds: Sequence[int]
+    anonymisers: Sequence[str]
     count: int
     records_hash: str
     table_hashes: Mapping[str, str]
@@ -58,6 +59,7 @@ def methods(results: Results, edition: str, eer: str, limits: VerdictLimits, com
         untrained=GRADES[limits.untrained_grade],
         resamples=provenance.resamples(results),
         seeds=provenance.seeds(results),
+        anonymisers=provenance.anonymisers(results),
         count=len(results.entries),
         records_hash=provenance.records_hash(results),
         table_hashes=provenance.table_hashes(results),

@@ -53,6 +53,19 @@ def seeds(results: Results) -> list[int]:
     return sorted({entry.record.notes["seed"] for entry in results.entries if "seed" in entry.record.notes})
 
 
+def anonymisers(results: Results) -> list[str]:
+    """Who made the anonymised data, system by system, as far as the records say it."""
+    found = set()
+    for record in (entry.record for entry in results.entries):
+        if "anonymiser" in record.notes:
+            words = [str(record.notes.get(name, "")) for name in ("anonymiser", "anon_options")]
+            details = [f"level {record.notes.get('anon_level') or 'unknown'}", f"seed {record.notes.get('anon_seed')}"]
+            if digest := str(record.notes.get("anonymiser_sha256", "")):
+                details.append(f"SHA-256 {digest[:16]}…")
+            found.add(f"{record.system}: {' '.join(filter(None, words))} ({', '.join(details)})")
+    return sorted(found)
+
+
 def resamples(results: Results) -> list[int]:
     """All numbers of bootstrap resamples that the records name."""
     return sorted({entry.record.notes["resamples"] for entry in results.entries if "resamples" in entry.record.notes})

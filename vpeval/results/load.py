@@ -13,7 +13,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.tables import read_lines
 from vpeval.results.formats import vpc2022, vpc2024
 from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL
-from vpeval.results.records import Record, read_records
+from vpeval.results.records import DATA_DIGEST, MODEL_DIGEST, Record, read_records
 
 _PREFIX = re.compile(r"(?:track\d_)?(?:RESULTS_summary|RESULTS|results\.anon|results\.orig|result_for_rank)_?")
 _UNNAMED = ("results.txt", "results_summary.txt", "result_for_rank")
@@ -55,6 +55,7 @@ def load(sources: Sequence[Source | str | PathLike[str]]) -> list[Record]:
     if differing:
         logging.warning(f"{differing} numbers of the original data differ between the files; the first ones are taken")
     _refuse_mixture(numbers.values())
+    _refuse_origins(numbers.values())
     return list(numbers.values())
 
 
@@ -77,6 +78,20 @@ def _refuse_mixture(records: Iterable[Record]) -> None:
                         f"{note} of attacker '{record.attacker}' is {way} for {other.system} and {record.notes[note]} "
                         f"for {record.system}: these numbers cannot be compared; run both alike"
                     )
+
+
+def _refuse_origins(records: Iterable[Record]) -> None:
+    """All numbers of a system on a set come from the same data, and all of an attacker from the same model."""
+    known: dict[tuple[str, ...], str] = {}
+    for record in records:
+        for note, what, key in (
+            (DATA_DIGEST, f"data of {record.system} on {record.set}", (record.recipe, record.system, record.set)),
+            (MODEL_DIGEST, f"model of '{record.attacker}'", (record.recipe, record.system, "", record.attacker)),
+        ):
+            if note in record.notes and known.setdefault(key, record.notes[note]) != record.notes[note]:
+                raise InputError(
+                    f"these numbers are a mixture: not all come from the same {what}; run the evaluation again"
+                )
 
 
 def read(source: Source) -> list[Record]:

@@ -20,6 +20,10 @@ from vpeval.core.files import write_text
 from vpeval.core.tables import read_lines
 from vpeval.results.schema import TAGS, fault
 
+DATA_DIGEST, MODEL_DIGEST = "data_sha256", "model_sha256"
+"""Notes: of the anonymised audio and of the attacker or recogniser that a number was made from."""
+
+
 _ONCE_PARAMS = {
     *("source", "written", "per_speaker", "curves", "matrices", "ranks", "interval", "resamples", "redrawn", "seed"),
     *("bengio_mariethoz", "p_value", "p_holm", "tag", "std", "tuned_on", "chance", "paper_chance", "floor", "floor_95"),

@@ -9,10 +9,13 @@ from typing import Protocol
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_table
 from vpeval.jobs.rehearsal import rehearsing
+from vpeval.jobs.stamps import stale_source
 from vpeval.jobs.steps import Step, bring_up_to_date
 
 RESAMPLES = 1000
 RECORDS = "records.jsonl"
+_MAKERS = {"asv": 4, "embeddings": 5, "decode": 10, "asr": 10, "ser": 10}
+"""The stages that make what lies in folders of these names."""
 LIMITS = Path("conf/verdict.yaml")
 """The thresholds of headlines: audit, report and comparison depend on them."""
 
@@ -33,7 +36,19 @@ def run_pieces(pieces: Iterable[Piece], maker: int | None = None) -> None:
     steps = [(piece.step, piece.make) for piece in pieces]
     if maker is not None:
         need(maker, *(path for step, _ in steps for path in step.inputs))
+    refuse_outdated(path for step, _ in steps for path in step.inputs)
     bring_up_to_date(steps, "results")
+
+
+def refuse_outdated(paths: Iterable[Path]) -> None:
+    """Refuse embeddings, models and decodings that were made from other data than those that are there now."""
+    for path in dict.fromkeys(paths) if not rehearsing() else ():
+        if outdated := stale_source(path):
+            made, source = outdated
+            stage = next((stage for kind, stage in _MAKERS.items() if kind in made.parts), 3)
+            raise InputError(
+                f"was made from another {source} than the one that is there now; run ./run.sh --stage {stage}", made
+            )
 
 
 def gender_of(data: Path) -> str:

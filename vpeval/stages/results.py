@@ -19,7 +19,8 @@ from vpeval.protocols.findings import FILE, UTILITY_FILE
 from vpeval.results.names import ORIGINAL
 from vpeval.results.records import Record, read_records
 from vpeval.stages import disclosure, legal, similarity, utility, verification
-from vpeval.stages.piece import LIMITS, RECORDS, Piece
+from vpeval.stages.origin import made_by, with_origin
+from vpeval.stages.piece import LIMITS, RECORDS, Piece, refuse_outdated
 
 log = logging.getLogger(__name__)
 TABLE = "results.jsonl"
@@ -73,11 +74,12 @@ def collect(plan: Plan) -> None:
             missing[step.stage] += 1
             continue
         step.require()
+        refuse_outdated(step.inputs)
         way = os.path.relpath(step.out, plan.run)
         for record in read_records(step.out / RECORDS):
             files = {what: f"{way}/{name}" for what, name in record.files.items()}
             records.append(record.with_files(files) if files else record)
-    records = [*annotate(plan, records), *_listened(plan)]
+    records = [*with_origin(plan, annotate(plan, records)), *_listened(plan)]
     if missing[6] or not records:
         raise InputError("has no verification results; run stage 6", plan.run)
     for stage, count in sorted(missing.items()):
@@ -276,3 +278,5 @@ def _summarise(plan: Plan, compared: Sequence[Path]) -> None:
     first = plan.run / result_files(plan)[0]
     log.info("results: %s, %s, latex/, figures/; all systems: %s", first, TABLE, plan.exp / "comparison/index.html")
     log.info("report:  %s", plan.run / "report.html")
+    if made := made_by(plan):
+        log.info("data:    made by %s", " ".join(filter(None, (made["anonymiser"], made["anon_options"]))))

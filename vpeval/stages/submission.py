@@ -10,6 +10,7 @@ from vpeval.core.errors import InputError
 from vpeval.data.layout import name_some
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.plan.plan import Plan
+from vpeval.stages.origin import made_by, refuse_other_data
 from vpeval.stages.piece import need
 from vpeval.stages.results import TABLE
 
@@ -41,7 +42,7 @@ def run(plan: Plan) -> None:
 
 def _notes(plan: Plan) -> dict[str, str]:
     calibrate = "true" if plan.settings.calibrate else "false"
-    return {"anon_level": plan.anon_level, "train_level": plan.train_level, "calibrate": calibrate}
+    return {"anon_level": plan.anon_level, "train_level": plan.train_level, "calibrate": calibrate, **made_by(plan)}
 
 
 def _pack(plan: Plan, originals: list[Path]) -> str:
@@ -52,6 +53,7 @@ def _pack(plan: Plan, originals: list[Path]) -> str:
     from vpeval.submission.requirements import KIND
 
     records = of_system(load([plan.run / TABLE]), plan.system)
+    refuse_other_data(plan, records)
     results = {name: render(records, plan.edition, name, **plan.ranked) for name in EDITIONS[plan.edition]}
     contents = Contents(
         edition=plan.edition,

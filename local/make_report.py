@@ -13,6 +13,7 @@ from vpeval.core import script
 from vpeval.core.files import write_text
 from vpeval.figures.data import load_results
 from vpeval.report.page import Context, build
+from vpeval.report.use_case import UseCase
 from vpeval.results.editions import EDITIONS
 
 
@@ -24,12 +25,15 @@ def main() -> None:
     parser.add_argument("--edition", choices=EDITIONS, default="2020", help="whose EER the page speaks of (2020)")
     parser.add_argument("--command-line", default="", metavar="TEXT", help="command that made the run, to be shown")
     parser.add_argument("--note", default="", metavar="TEXT", help="remark on the data, shown below the verdict")
+    parser.add_argument("--population", type=script.natural, default=0, metavar="N", help="speakers of your use case")
+    parser.add_argument("--utterances", type=script.natural, default=0, metavar="L", help="utterances that it has")
     parser.add_argument("runs", metavar="run-dir", type=Path, nargs="+")
     parser.add_argument("out", metavar="out.html", type=Path)
     args = parser.parse_args()
 
     results = load_results(args.runs, args.data_dir)
-    context = Context(args.figures or args.out.parent / "figures", args.command_line, args.note, args.edition)
+    figures, case = args.figures or args.out.parent / "figures", UseCase(args.population, args.utterances)
+    context = Context(figures, args.command_line, args.note, args.edition, case)
     page = build(results, context)
     write_text(args.out, page)
     print(f"{args.out}: report of {len(results.entries)} numbers, {len(page.encode()) / 1e6:.1f} MB")

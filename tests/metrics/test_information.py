@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from vpeval.metrics.inference import class_weights, entropy, hedged, information, rank_correlation
+from vpeval.metrics.inference import class_weights, entropy, information, rank_correlation
 
 
 def test_information_is_entropy_less_cross_entropy_on_a_small_channel():
@@ -24,12 +24,6 @@ def test_repeating_the_prior_gives_nothing_and_being_sure_and_right_the_entropy(
     prior, truth = np.array([0.5, 0.25, 0.25]), np.array([0, 0, 1, 2])
     assert information(np.tile(prior, (4, 1)), truth, prior).tolist() == [0] * 4
     assert information(np.eye(3)[truth], truth, prior).mean() == pytest.approx(entropy(prior)) == 1.5
-
-
-def test_nobody_is_surer_than_the_speakers_heard_allow():
-    prior = np.array([0.5, 0.5])
-    wrong = information(hedged(np.array([[1.0, 0.0]]), prior, 9), np.array([1]), prior)
-    assert wrong == pytest.approx([-log2(10)])
 
 
 def test_rank_correlation_is_spearmans():

@@ -7,11 +7,13 @@ import pytest
 from toy_runs import make_runs, run_script, write_audio
 
 from vpeval.core.errors import InputError
-from vpeval.figures.data import Results, load_results
+from vpeval.figures.data import Entry, Results, load_results
 from vpeval.jobs.usage import Usage, note_usage
 from vpeval.protocols.findings import Finding, read_findings, write_findings
 from vpeval.report import audio, criteria
 from vpeval.report.page import Context, build, inline_svg
+from vpeval.report.use_case import UseCase
+from vpeval.results.records import Record
 
 VOID = {"meta", "link", "br", "input", "wbr"}
 
@@ -272,3 +274,72 @@ def test_the_script_leaves_nothing_behind_on_a_mistake(tmp_path):
     assert code == 1
     assert complaint.startswith("make_report.py: ") and complaint.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def legal_results(toy, *more):
+    results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
+    entries = [Entry(record.tagged({"system": "toy", "condition": "aa"}), toy, "semi-informed") for record in more]
+    return replace(results, entries=[*results.entries, *entries])
+
+
+def inferred(attribute="gender", bits=0.4, lower=0.1):
+    params = {"attribute": attribute, "L": 1, "classes": 2}
+    return [
+        Record("inference_bits", bits, lower, 0.7, params, notes={"chance": 0.0, "entropy": 1.0}),
+        Record("inference_accuracy", 0.8, 0.7, 0.9, params, notes={"chance": 0.5}),
+    ]
+
+
+def test_inference_says_what_was_learnt_of_which_attribute_and_of_which_not(toy):
+    *_, inference = criteria.criteria(legal_results(toy, *inferred()), "toy")
+    assert inference.kind == "above"
+    (finding,) = inference.findings
+    assert finding.attack.startswith("gender, semi-informed")
+    assert finding.numbers == (
+        ("1 utterance", "0.40 bit (0.10–0.70) of 1.00; balanced accuracy 80.0 % (70.0–90.0)", "chance 50.0 %"),
+    )
+    assert "age, accent" in inference.unmeasured[0]
+    assert "sex" not in inference.unmeasured[0]
+
+
+def test_side_information_stands_in_its_criterion_with_what_it_leaves(toy):
+    params = {"N": 6, "L": 1, "side": "gender", "groups": 2}
+    sided = Record("linkability_side", 0.9, 0.8, 1.0, params, notes={"chance": 0.3, "candidates": 3.4})
+    _, linking, _ = criteria.criteria(legal_results(toy, sided), "toy")
+    assert any("(gender, 2 groups, leaves 3.4 of 6 speakers)" in finding.attack for finding in linking.findings)
+
+
+def risks_of(toy, case, *more):
+    return criteria.criteria(legal_results(toy, *more), "toy", case)
+
+
+def test_a_use_case_is_measured_extrapolated_or_not_known_and_says_so(toy):
+    _, linking, _ = risks_of(toy, UseCase(4, 3))
+    (risk,) = linking.risks
+    assert (risk.kind, risk.number.split()[0]) == ("measured", "60.0")
+    _, linking, _ = risks_of(toy, UseCase(500, 1))
+    assert (linking.risks[0].kind, linking.risks[0].number) == ("not known", "")
+    notes = {"chance": 0.002, "factor": 83.3, "held_out_factor": 1.5, "held_out_error": 0.021}
+    beyond = Record("linkability_extrapolated", 0.3, 0.1, 0.5, {"N": 500, "L": 1, "from": 6}, notes=notes)
+    _, linking, _ = risks_of(toy, UseCase(500, 1), beyond)
+    assert linking.risks[0].kind == "extrapolated"
+    assert "Extrapolated from 6 speakers, 83.3 times as many: not measured." in linking.risks[0].remark
+    assert "off by +2.1 points" in linking.risks[0].remark
+    error = Record("linkability_extrapolation_error", 0.2, params={"N": 6, "L": 1, "from": 4}, notes={"holds": False})
+    _, linking, _ = risks_of(toy, UseCase(500, 1), error)
+    assert "Not extrapolated: without the largest number measured (6), it is missed by +20.0 points." in (
+        linking.risks[0].remark
+    )
+
+
+def test_more_speech_than_there_is_is_not_passed_over(toy):
+    _, linking, inference = risks_of(toy, UseCase(6, 30), *inferred())
+    assert "speakers have too few for 30: more speech tells more" in linking.risks[0].remark
+    assert inference.risks[0].what == "Information about gender, semi-informed"
+
+
+def test_the_page_calls_nothing_anonymous(toy):
+    context = Context(toy / "figures", case=UseCase(500, 1))
+    page = build(legal_results(toy, *inferred()), context)
+    assert "anonymous" not in page.lower()
+    assert "Residual risk of the use case" in page

@@ -1,19 +1,24 @@
-"""Attackers on attributes: linear classifiers and regressors on embeddings, estimated from sums over speakers.
+"""Attackers on attributes: classifiers and regressors on embeddings, linear ones and kernel machines.
 
-A classifier is the discriminant of normal classes with a common covariance, a regressor the best linear predictor of a
-quantity. Both need no more than covariances: of the mean vectors of speakers (within classes, or all), and of
-utterances around them. A test vector is the mean of L utterances, so that the covariance that it has is the one of
-means plus that of utterances over L. The covariance is shrunk towards a multiple of the identity, by several amounts
-at once, of which whoever uses the scores chooses.
+A linear classifier is the discriminant of normal classes with a common covariance, a linear regressor the best linear
+predictor of a quantity. Both need no more than covariances: of the mean vectors of speakers (within classes, or all),
+and of utterances around them. A test vector is the mean of L utterances, so that the covariance that it has is the one
+of means plus that of utterances over L. The covariance is shrunk towards a multiple of the identity. All sums are kept
+fold by fold: an attacker that may not know the speakers of some folds is estimated from the others without another look
+at the vectors.
 
-All sums are kept fold by fold: an attacker that may not know the speakers of some folds is estimated from the others
-without another look at the vectors.
+Few speakers tell a linear attacker little, and some attributes have no direction. Beside it stands kernel ridge
+regression on single utterances, with Gaussian kernels as wide as vectors are apart and narrower, from at most
+`MOST_ROWS` utterances.
+
+All amounts of shrinkage, widths and penalties give scores, of which whoever uses them chooses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +28,31 @@ from vpeval.metrics.vectors import Counts, Similarity, Vectors
 
 Floats = NDArray[np.float64]
 
-SHRINKAGE = (0.003, 0.03, 0.1, 0.3, 0.7, 1.0)
+SHRINKAGE = (0.01, 0.1, 0.5, 1.0)
+MOST_ROWS = 1500
+_MOST_UTTS = 8
+_NARROWER = (1.0, 3.0)
+_PENALTIES = (0.1, 1.0)
 _MOST_DIMENSIONS = 256
 _TINY = 1e-12
+
+
+class Attacker(Protocol):
+    """What gives scores, several kinds of them for every vector."""
+
+    def __call__(self, vectors: Floats) -> Floats:
+        """Scores kind × vector × class (or the one quantity)."""
+
+
+@dataclass(frozen=True)
+class Several:
+    """Attackers beside each other."""
+
+    members: tuple[Attacker, ...]
+
+    def __call__(self, vectors: Floats) -> Floats:
+        """The scores of all."""
+        return np.concatenate([member(vectors) for member in self.members])
 
 
 @dataclass(frozen=True)
@@ -88,6 +115,63 @@ def _weights(covariance: Floats, targets: Floats) -> Floats:
     mean = max(float(values.mean()), _TINY)
     rotated = targets @ basis
     return np.stack([rotated / ((1 - h) * np.maximum(values, 0) + h * mean) @ basis.T for h in SHRINKAGE])
+
+
+@dataclass(frozen=True)
+class Utterances:
+    """Single utterances to learn from: vectors, the speaker of each, and the folds of speakers."""
+
+    vectors: Floats
+    owner: Counts
+    folds: Counts
+
+    @classmethod
+    def some(cls, train: Embeddings, folds: Counts, seed: int) -> Utterances:
+        """At most `MOST_ROWS` utterances, and few of a speaker, speakers being served in turn."""
+        order = train.shuffled(seed, "utterances of kernels")
+        turn = np.arange(len(order)) - train.starts[train.owners]
+        served = order[np.argsort(turn, kind="stable")][: int(np.count_nonzero(turn < _MOST_UTTS))]
+        rows = np.sort(served[:MOST_ROWS])
+        return cls(train.vectors[rows].astype(np.float64), train.owners[rows], folds)
+
+    def machine(self, without: Collection[int], targets: Floats) -> Attacker:
+        """Kernel machines for the targets of speakers (speaker × target), which add up to 0 over speakers."""
+        rows = np.flatnonzero(~np.isin(self.folds[self.owner], list(without)))
+        return _Kernels.fitted(self.vectors[rows], targets[self.owner[rows]])
+
+
+@dataclass(frozen=True)
+class _Kernels:
+    """Kernel machines: for every width and penalty the weights of the utterances that were learnt from."""
+
+    vectors: Floats
+    widths: tuple[float, ...]
+    weights: tuple[Floats, ...]
+
+    @classmethod
+    def fitted(cls, vectors: Floats, targets: Floats) -> _Kernels:
+        from scipy.linalg import cho_factor, cho_solve
+
+        square = _distances(vectors, vectors)
+        typical = float(np.median(square)) or 1.0
+        widths = tuple(typical / narrow for narrow in _NARROWER)
+        weights: list[Floats] = []
+        for width in widths:
+            kernel = np.exp(-square / width)
+            for penalty in _PENALTIES:
+                factor = cho_factor(kernel + penalty * np.eye(len(kernel)), check_finite=False)
+                weights.append(cho_solve(factor, targets, check_finite=False))
+        return cls(vectors, widths, tuple(weights))
+
+    def __call__(self, vectors: Floats) -> Floats:
+        """Scores by every machine."""
+        square = _distances(vectors, self.vectors)
+        kernels = [np.exp(-square / width) for width in self.widths for _ in _PENALTIES]
+        return np.stack([kernel @ weight for kernel, weight in zip(kernels, self.weights, strict=True)])
+
+
+def _distances(x: Floats, y: Floats) -> Floats:
+    return np.maximum(np.square(x).sum(axis=1)[:, None] + np.square(y).sum(axis=1) - 2 * x @ y.T, 0)
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,22 @@
 """Attacks on attributes that know nothing of the speaker whom they attack: cross-validation over speakers, nested.
 
-Speakers are dealt to folds. Those of fold k are attacked by an attacker estimated without them. How much it shrinks
-covariances, and how its scores become posteriors, is learnt from the speakers of every other fold j, who are attacked
-by attackers that know neither fold j nor fold k. Calibration looks at speech of the kind that is attacked (anonymised,
-if that is so): an ignorant attacker's scores are taken for what they tell, not for what that attacker would make of
+Speakers are dealt to folds. Those of fold k are attacked by an attacker estimated without them. Which kind of attacker
+it is, and how its scores become posteriors, is learnt from the speakers of every other fold j, who are attacked by
+attackers that know neither fold j nor fold k. Calibration looks at speech of the kind that is attacked (anonymised, if
+that is so): an ignorant attacker's scores are taken for what they tell, not for what that attacker would make of
 them, as otherwise being misled would look like privacy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.asv.attributes import SHRINKAGE, Linear, Speech
+from vpeval.asv.attributes import Attacker, Several, Speech, Utterances
 from vpeval.asv.posteriors import fit
 from vpeval.core.seeds import generator
 from vpeval.metrics.inference import class_weights, rank_correlation
@@ -24,7 +24,7 @@ from vpeval.metrics.vectors import Counts
 
 Floats = NDArray[np.float64]
 
-FOLDS = 5
+FOLDS = 10
 NEVER = -1
 """The fold of speakers who are never attacked, only learnt from."""
 
@@ -66,8 +66,36 @@ def deal_values(values: Floats, seed: int, label: str) -> Counts:
     return folds
 
 
+@dataclass(frozen=True)
+class Lesson:
+    """What attackers learn from: sums of all speech for linear ones, utterances for kernel machines."""
+
+    speech: Speech
+    utterances: Utterances
+    attackers: dict[tuple[int, ...], Attacker] = field(default_factory=dict)
+    """Kernel machines do not depend on L, and are made once."""
+
+    def classifier(self, without: tuple[int, ...], classes: Counts, n_classes: int, n_utts: int | None) -> Attacker:
+        """Attackers who do not know the speakers of some folds."""
+        if without not in self.attackers:
+            heard = ~np.isin(self.speech.folds, without)
+            sizes = np.bincount(classes[heard], minlength=n_classes)
+            targets = np.eye(n_classes)[classes] / sizes - 1 / sizes.sum()
+            self.attackers[without] = self.utterances.machine(without, targets * sizes.sum() / n_classes)
+        linear = self.speech.classifier(without, classes, n_classes, n_utts)
+        return Several((linear, self.attackers[without]))
+
+    def regressor(self, without: tuple[int, ...], values: Floats, n_utts: int | None) -> Attacker:
+        """The same for a quantity."""
+        if without not in self.attackers:
+            heard = values[~np.isin(self.speech.folds, without)]
+            scale = float(heard.std()) or 1.0
+            self.attackers[without] = self.utterances.machine(without, (values[:, None] - heard.mean()) / scale)
+        return Several((self.speech.regressor(without, values, n_utts), self.attackers[without]))
+
+
 def infer_class(
-    train: Speech, known: Counts, test: Attacked, truth: Counts, prior: Floats, n_utts: int | None
+    train: Lesson, known: Counts, test: Attacked, truth: Counts, prior: Floats, n_utts: int | None
 ) -> Floats:
     """Posteriors row × class of test vectors; ``known`` are the classes of training, ``truth`` of test speakers."""
     scores = _Scores(test, lambda held: train.classifier(held, known, len(prior), n_utts))
@@ -79,32 +107,35 @@ def infer_class(
         weights = np.zeros(len(truth))
         weights[present] = class_weights(truth[present])
         weight = weights[test.owner[others]] * test.rows[others]
-        fits = [fit(seen[h], of_row[others], weight, len(present)) for h in range(len(SHRINKAGE))]
+        fits = [fit(kind, of_row[others], weight, len(present)) for kind in seen]
         best = int(np.argmin([found.loss for found in fits]))
         posteriors[own] = fits[best](scores.final(int(fold))[best], prior)
     return posteriors
 
 
-def infer_quantity(train: Speech, known: Floats, test: Attacked, truth: Floats, n_utts: int | None) -> Floats:
+def infer_quantity(train: Lesson, known: Floats, test: Attacked, truth: Floats, n_utts: int | None) -> Floats:
     """Predictions of a quantity, one per row, of which only the order means anything."""
     scores = _Scores(test, lambda held: train.regressor(held, known, n_utts))
     predicted = np.empty(len(test.owner))
     for fold in np.unique(test.folds):
         own, others, seen = scores.of(int(fold))
         of_row = truth[test.owner[others]]
-        found = [rank_correlation(np.round(seen[h, :, 0], 12), of_row) for h in range(len(SHRINKAGE))]
-        predicted[own] = scores.final(int(fold))[int(np.argmax(found)), :, 0]
+        found = [rank_correlation(np.round(kind[:, 0], 12), of_row) for kind in seen]
+        best = int(np.argmax(found))
+        # Every fold has its own kind of scores: only on a common scale can they be ordered.
+        predicted[own] = scores.final(int(fold))[best, :, 0] / (float(seen[best].std()) or 1.0)
     return predicted
 
 
 class _Scores:
     """Scores of rows by attackers who know neither one nor two folds; each attacker is made once."""
 
-    def __init__(self, test: Attacked, make: Callable[[Sequence[int]], Linear]) -> None:
+    def __init__(self, test: Attacked, make: Callable[[tuple[int, ...]], Attacker]) -> None:
         self.test = test
         self.fold_of = test.folds[test.owner]
         self.present = [int(fold) for fold in np.unique(test.folds)]
-        self.attackers = {pair: make(pair) for pair in combinations_with_replacement(self.present, 2)}
+        pairs = combinations_with_replacement(self.present, 2)
+        self.attackers = {pair: make(pair) for pair in pairs}
 
     def of(self, fold: int) -> tuple[Counts, Counts, Floats]:
         """The rows of a fold, those of all others, and scores of the latter by attackers who do not know the fold."""

@@ -2,10 +2,11 @@
 
 With scores s_c of class c, centred and of unit variance over the speech that the calibration has seen,
 
-    p(c | s) ∝ p(c) · exp(t·s_c + b_c),   t ≥ 0.
+    p(c | s) = (1-ε) · p(c) exp(t·s_c + b_c) / Σ_k p(k) exp(t·s_k + b_k) + ε · p(c),   t ≥ 0:
 
-Slope and offsets minimise the cross-entropy with all classes weighted alike, offsets being held back as by one speaker
-at 0. t = 0 and b = 0 repeat the prior: scores that say nothing give nothing.
+with probability ε a voice is none of those that scores tell anything about. Slope, offsets and ε minimise the
+cross-entropy with all classes weighted alike, offsets being held back as by one speaker at 0; ε is at least 1/(n+1) for
+n speakers, as nobody can be surer than that. t = 0 and b = 0 repeat the prior: scores that say nothing give nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from vpeval.metrics.vectors import Counts
 Floats = NDArray[np.float64]
 
 _STEEPEST = 30.0
+_MOST_DOUBT = 0.5
 _DIGITS = 9
 
 
@@ -31,13 +33,15 @@ class Posterior:
     scale: float
     slope: float
     offsets: Floats
+    doubt: float
     loss: float
 
     def __call__(self, scores: Floats, prior: Floats) -> Floats:
         """Posteriors of rows of scores."""
         with np.errstate(divide="ignore"):
             offsets = self.offsets + np.log(prior)
-        return np.exp(_log_softmax(self.slope * _scaled(scores, self.centre, self.scale) + offsets))
+        told = np.exp(_log_softmax(self.slope * _scaled(scores, self.centre, self.scale) + offsets))
+        return (1 - self.doubt) * told + self.doubt * prior
 
 
 def fit(scores: Floats, truth: Counts, weights: Floats, speakers: int) -> Posterior:
@@ -51,17 +55,26 @@ def fit(scores: Floats, truth: Counts, weights: Floats, speakers: int) -> Poster
     x = _scaled(scores, centre, scale)
     rows = np.arange(len(truth))
 
-    def loss(theta: Floats) -> tuple[float, Floats]:
-        logs = _log_softmax(theta[0] * x + theta[1:])
-        wrong = np.exp(logs)
-        wrong[rows, truth] -= 1
-        wrong *= share[:, None]
-        value = -float((share * logs[rows, truth]).sum()) + float(np.square(theta[1:]).sum()) / (2 * speakers)
-        return value, np.concatenate(([(wrong * x).sum()], wrong.sum(axis=0) + theta[1:] / speakers))
+    n_classes = scores.shape[1]
 
-    bounds = [(0.0, _STEEPEST), *[(-_STEEPEST, _STEEPEST)] * scores.shape[1]]
-    found = minimize(loss, np.zeros(1 + scores.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds)
-    return Posterior(centre, scale, float(found.x[0]), found.x[1:], float(found.fun))
+    def loss(theta: Floats) -> tuple[float, Floats]:
+        slope, doubt, offsets = theta[0], theta[1], theta[2:]
+        told = np.exp(_log_softmax(slope * x + offsets))
+        own = told[rows, truth]
+        mixed = (1 - doubt) * own + doubt / n_classes
+        # How much of the posterior of the true class comes from the scores scales the error of every class.
+        wrong = told
+        wrong[rows, truth] -= 1
+        wrong *= (share * (1 - doubt) * own / mixed)[:, None]
+        value = -float((share * np.log(mixed)).sum()) + float(np.square(offsets).sum()) / (2 * speakers)
+        of_doubt = -float((share * (1 / n_classes - own) / mixed).sum())
+        return value, np.concatenate(([(wrong * x).sum(), of_doubt], wrong.sum(axis=0) + offsets / speakers))
+
+    least = 1 / (speakers + 1)
+    bounds = [(0.0, _STEEPEST), (least, _MOST_DOUBT), *[(-_STEEPEST, _STEEPEST)] * n_classes]
+    start = np.concatenate(([0.0, least], np.zeros(n_classes)))
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    return Posterior(centre, scale, float(found.x[0]), found.x[2:], float(found.x[1]), float(found.fun))
 
 
 def _scaled(scores: Floats, centre: Floats, scale: float) -> Floats:

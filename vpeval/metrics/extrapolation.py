@@ -9,7 +9,7 @@ beta-binomial and
 which falls as N^-α. α and β are fitted to the ranks that were measured (`metrics.betabinomial`). What fewer speakers
 would have shown follows as well: the rivals that are left among n of them are hypergeometric (`thinned`).
 
-Singling out has no such form; its logit is continued as a line over log N (`continued`).
+Singling out has no such form; the logit of what it has beyond chance is continued as a line over log N (`continued`).
 """
 
 from __future__ import annotations

@@ -6,9 +6,7 @@ The information about attribute a of a speaker, of prior probability p(a), in a 
 
 its mean is the entropy of the attribute less the cross-entropy of the posteriors: 0 for an attacker who repeats the
 prior, the entropy for one who is always right and sure, and less than 0 for one who is misled. What a voice discloses
-is never less than 0, so that reports show max(0, mean). `hedged` keeps posteriors from being surer than n speakers can
-make anybody: the attacker believes with weight 1/(n+1) that the voice says nothing. A value lies between
--log2(n+1) and -log2 p(a) then, which bounds what one speaker can do to the mean.
+is never less than 0, so that reports show max(0, mean).
 """
 
 from __future__ import annotations
@@ -29,11 +27,6 @@ def information(posteriors: Floats, truth: Counts, prior: Floats) -> Floats:
     """
     with np.errstate(divide="ignore"):
         return np.log2(posteriors[np.arange(len(truth)), truth]) - np.log2(prior[truth])
-
-
-def hedged(posteriors: Floats, prior: Floats, n: int) -> Floats:
-    """Posteriors of somebody who has seen `n` speakers: with weight 1/(n+1) they are the prior."""
-    return (n * posteriors + prior) / (n + 1)
 
 
 def entropy(prior: Floats) -> float:

@@ -334,6 +334,18 @@ class Plan:
         folders = [folder for name in dict.fromkeys(names) if (folder := self.original(name)).is_dir()]
         return tuple(folder / table for folder in folders for table in present(folder) if is_attribute(table))
 
+    def training_sets(self, attack: Attack) -> tuple[str, ...]:
+        """Training sets that the encoder of an attack has embedded anyway, as speech of the side that is enrolled.
+
+        They are what back ends of its embeddings were estimated on.
+        """
+        wanted = ORIGINAL if attack.condition[0] == "o" else self.system
+        for attacker in self.singles:
+            same = attacker.embeddings(self.system) == attack.embeddings.name
+            if attacker.mode == "backend" and same and attacker.training_system(self.system) == wanted:
+                return self.recipe.train_sets
+        return ()
+
     @property
     def main(self) -> Attacker:
         """The attacker who is tried on original speech: ASV_eval of the challenges."""

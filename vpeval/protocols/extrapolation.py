@@ -56,17 +56,24 @@ def linkability_law(rivals: Counts, n_all: int, seed: int) -> Law:
     return Law("linkability", 1, len(rivals), held_out, beyond)
 
 
-def singling_out_law(sizes: Sequence[int], values: Floats) -> Law:
-    """By the values N × speaker; a line needs two numbers of speakers."""
+def singling_out_law(sizes: Sequence[int], values: Floats, chance: Floats) -> Law:
+    """By the values N × speaker, as shares of what chance leaves, so that none gets below it.
+
+    A line needs two numbers of speakers. The chance level hardly depends on N: beyond, it is that of the largest.
+    """
     every, speakers = np.array(sizes), values.shape[1]
+
+    def carried(means: Floats, few: NDArray[np.bool_], n: int, level: float) -> Floats:
+        share = (means - chance[few]) / (1 - chance[few])
+        return level + (1 - level) * continued(every[few], share, speakers, n)
 
     def held_out(n: int, most: int) -> float:
         few = every <= most
-        return float(continued(every[few], values[few].mean(axis=1)[None], speakers, n)[0])
+        return float(carried(values[few].mean(axis=1)[None], few, n, float(chance[every == n][0]))[0])
 
     def beyond(weights: Floats, n: int) -> Floats:
         means = np.einsum("rs,ns->rn", weights, values) / weights.sum(axis=1, keepdims=True)
-        return continued(every, means, speakers, n)
+        return carried(means, every > 0, n, float(chance[-1]))
 
     return Law("singling_out", 2, speakers, held_out, beyond)
 

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.asv.attributes import Space, collect
-from vpeval.asv.inference import FOLDS, NEVER, Attacked, deal_classes, deal_values, infer_class, infer_quantity
+from vpeval.asv.attributes import Space, Utterances, collect
+from vpeval.asv.inference import FOLDS, NEVER, Attacked, Lesson, deal_classes, deal_values, infer_class, infer_quantity
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.data.attributes import FEWEST, Attribute
 from vpeval.embeddings.directory import Embeddings
-from vpeval.metrics.bootstrap import interval_notes
-from vpeval.metrics.inference import class_weights, entropy, hedged, information, rank_correlation
+from vpeval.metrics.bootstrap import interval_notes, multiplicities
+from vpeval.metrics.inference import class_weights, entropy, information, rank_correlation
 from vpeval.metrics.intervals import SpeakerInterval, mean_intervals, studentised_interval
 from vpeval.metrics.uniqueness import uniqueness
 from vpeval.metrics.vectors import Counts, Similarity
@@ -142,6 +142,12 @@ class _Attack:
         of = dict(zip(self.names, folds.tolist(), strict=True))
         return np.array([of.get(spk, NEVER) for spk in self.learnt.speakers], np.int64)
 
+    def _lesson(self, folds: Counts) -> Lesson:
+        """What is learnt from, given the folds of the speakers who are attacked."""
+        held = self._held_out(folds)
+        utterances = Utterances.some(self.learnt, held, self.settings.seed)
+        return Lesson(collect(self.learnt, held, FOLDS), utterances)
+
     @property
     def hindrance(self) -> str:
         """Why it cannot be done; empty if it can."""
@@ -169,15 +175,8 @@ class _Attack:
     def posteriors(self) -> Floats:
         """Of every row."""
         vectors, owner, _ = self.rows
-        speech = collect(self.learnt, self._held_out(self.folds), FOLDS)
         test = Attacked(vectors, owner, self.folds)
-        found = infer_class(speech, self.known, test, self.truth, self.prior, self.part.n_utts)
-        return hedged(found, self.prior, self.certain)
-
-    @property
-    def certain(self) -> int:
-        """The number of speakers that certainty rests on."""
-        return min(len(self.who), len(self.learnt.speakers))
+        return infer_class(self._lesson(self.folds), self.known, test, self.truth, self.prior, self.part.n_utts)
 
     @cached_property
     def bits(self) -> Floats:
@@ -205,14 +204,26 @@ class _Attack:
         return [self._correlation() if self.attribute.is_quantity else self._accuracy(), self._information()]
 
     def _information(self) -> Record:
+        """Bits: the upper limit allows for one more speaker of whom all is learnt, the lower one is studentised.
+
+        A limit that allows for one more speaker about whom the attacker is sure and wrong would be 0 for any small
+        corpus, whatever is disclosed.
+        """
         resamples, seed = self.settings.resamples, self.settings.seed
-        low, high = -np.log2(self.certain + 1), float(-np.log2(self.prior.min()))
-        (ends,) = mean_intervals(self.bits[:, None], low, high, resamples, seed, f"{self.label} bits")
+        label, high = f"{self.label} bits", float(-np.log2(self.prior.min()))
+        low = min(-float(np.log2(len(self.who) + 1)), float(self.bits.min()))
+        (ends,) = mean_intervals(self.bits[:, None], low, high, resamples, seed, label)
         mean = float(self.bits.mean())
         notes = {"chance": 0.0, "entropy": entropy(self.prior), "unclipped": mean}
         record = Record("inference_bits", max(0.0, mean), params=self.params, counts=self.counts, notes=notes)
-        limits = [None if end is None else max(0.0, end) for end in (ends.lower, ends.upper)]
-        return SpeakerInterval(limits[0], limits[1], ends.notes).of(record)
+        if ends.lower is None or ends.upper is None:
+            return ends.of(record)
+        drawn = multiplicities(len(self.bits), resamples, generator(seed, label))
+        samples = np.einsum("rs,s->r", drawn, self.bits) / len(self.bits)
+        narrow = studentised_interval(mean, samples, len(self.bits), {}, low, high)
+        lower = ends.lower if narrow.lower is None else narrow.lower
+        told = {**ends.notes, "interval": "studentised speaker bootstrap below, Gaffke above"}
+        return SpeakerInterval(max(0.0, lower), max(0.0, ends.upper), told).of(record)
 
     def _accuracy(self) -> Record:
         """Of deciding as if all classes were as frequent."""
@@ -236,8 +247,9 @@ class _Attack:
         values = np.array([self.attribute.numbers[spk] for spk in self.names])
         folds = deal_values(values, self.settings.seed, self.label)
         known = np.array([self.attribute.numbers[spk] for spk in self.learnt.speakers])
-        speech = collect(self.learnt, self._held_out(folds), FOLDS)
-        predicted = infer_quantity(speech, known, Attacked(vectors, owner, folds), values, self.part.n_utts)
+        predicted = infer_quantity(
+            self._lesson(folds), known, Attacked(vectors, owner, folds), values, self.part.n_utts
+        )
         table = np.full((int(number.max()) + 1, len(values)), np.nan)
         table[number, owner] = predicted
         rng = generator(self.settings.seed, f"{self.label} correlation")

@@ -69,8 +69,7 @@ def score_singling_out(
         found = plain.records(resamples, seed)
         scores.records.extend(found)
         if case.population is not None:
-            law = singling_out_law(plain.sizes, plain.values)
-            # More speakers change the chance level little: that of the largest number measured stands for it.
+            law = singling_out_law(plain.sizes, plain.values, plain.chance)
             scores.records.extend(carry_on(law, found, case.population, float(plain.chance[-1]), resamples, seed))
         scores.records.extend(record for curve in others for record in curve.records(resamples, seed))
         scores.per_speaker.extend(plain.per_speaker())

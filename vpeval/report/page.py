@@ -22,6 +22,7 @@ from vpeval.report.listen import Sample, samples
 from vpeval.report.methods import methods
 from vpeval.report.numbers import numbers
 from vpeval.report.templating import render
+from vpeval.report.use_case import NO_CASE, UseCase
 from vpeval.report.verdict import Verdict, judge
 from vpeval.results.headline import headline_eer
 from vpeval.results.limits import VerdictLimits, read_limits
@@ -32,13 +33,14 @@ from vpeval.results.names import ORIGINAL
 @dataclass(frozen=True)
 class Context:
     """What a report needs beside the results: drawn figures, the edition whose EER it speaks of, limits of the
-    verdict, the command that made the run, and a remark.
+    verdict, the command that made the run, a remark, and a use case to tell the risk of.
     """
 
     figures: Path
     command_line: str = ""
     note: str = ""
     edition: str = "2020"
+    case: UseCase = NO_CASE
     limits: VerdictLimits = field(default_factory=lambda: read_limits().verdict)
 
 
@@ -53,6 +55,7 @@ class System:
     samples: Sequence[Sample]
     criteria: Sequence[Criterion]
     gaps: Sequence[str]
+    asked: bool
 
 
 @dataclass(frozen=True)
@@ -110,8 +113,9 @@ def _system(
         [finding for finding in findings.get(name, ()) if finding.flagged],
         name not in findings and name != ORIGINAL,
         samples(results, name),
-        criteria(results, name),
+        criteria(results, name, context.case),
         not_tested(results, name),
+        context.case != NO_CASE,
     )
 
 

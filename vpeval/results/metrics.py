@@ -220,7 +220,8 @@ _BY_GROUP = {
         _metric(
             "singling_out_extrapolated",
             "Singling out, extrapolated",
-            "Singling out among more speakers than there are, by a line of its logit over log N; not measured.",
+            "Singling out among more speakers than there are, by a line over log N of the logit of what it has beyond "
+            "chance; not measured.",
             r"Singling out, extrapolated, \%",
             **_SHARE,
         ),

@@ -15,7 +15,8 @@ from vpeval.stages.piece import RECORDS, RESAMPLES
 class Inference:
     """One encoder in one condition: attackers learn from speech of the first kind and attack that of the second.
 
-    They learn from all speech of other speakers, and attack what linkability tries to link.
+    They learn from all speech of other speakers, also that of training sets where the encoder has embedded them, and
+    attack what linkability tries to link.
     """
 
     plan: Plan
@@ -28,8 +29,9 @@ class Inference:
 
     @property
     def sets(self) -> tuple[str, ...]:
-        """The sets that are learnt from."""
-        return tuple(dict.fromkeys((*self.plan.recipe.linked.enrolls, *self.tests)))
+        """The sets that are learnt from, those that are attacked last."""
+        plan = self.plan
+        return tuple(dict.fromkeys((*plan.training_sets(self.attack), *plan.recipe.linked.enrolls, *self.tests)))
 
     @property
     def step(self) -> Step:

@@ -222,9 +222,11 @@ def _audits_of(compared: Iterable[Path]) -> list[Path]:
 def _report(plan: Plan) -> str:
     from vpeval.figures.data import load_results
     from vpeval.report.page import Context, build
+    from vpeval.report.use_case import UseCase
 
     results = load_results([plan.run / TABLE])
-    context = Context(plan.run / "figures", plan.settings.command, plan.recipe.report_note, plan.edition)
+    case = UseCase(plan.settings.population, plan.settings.utterances)
+    context = Context(plan.run / "figures", plan.settings.command, plan.recipe.report_note, plan.edition, case)
     page = build(results, context)
     write_text(plan.run / "report.html", page)
     return f"report of {len(results.entries)} numbers, {len(page.encode()) / 1e6:.1f} MB"

@@ -13,7 +13,9 @@ from vpeval.protocols.findings import Finding, read_findings, write_findings
 from vpeval.report import audio, criteria
 from vpeval.report.page import Context, build, inline_svg
 from vpeval.report.use_case import UseCase
+from vpeval.results import summary
 from vpeval.results.records import Record
+from vpeval.results.worst import key_numbers
 
 VOID = {"meta", "link", "br", "input", "wbr"}
 
@@ -168,6 +170,18 @@ def test_the_numbers_that_matter_stand_beside_the_published_baselines_of_the_cor
     assert "against its semi-informed attacker" in below
     assert "RESULTS_summary_* of Voice-Privacy-Challenge-2022" in below
     assert "published" not in build(results, Context(toy / "figures", edition="2022"))
+
+
+def test_tiles_table_and_terminal_show_the_same_numbers_with_the_same_digits(page, toy):
+    records = [e.record for e in load_results([toy / "runs/original", toy / "runs/toy"], toy / "data").entries]
+    terminal = summary.render(records)
+    for number in key_numbers(records, ["original", "toy"], "2020"):
+        for record in number.of.values():
+            shown = number.metric.show(record.value)
+            assert re.search(rf"^.*{re.escape(number.metric.label)}.* {re.escape(shown)}\b", terminal, re.MULTILINE)
+            assert f"<b>{shown.replace('-', '−')}</b>" in page
+    tiles = re.findall(r'class="value">([0-9.]+)\N{NO-BREAK SPACE}?', page)
+    assert tiles == ["15.00", "60.0", "50.00", "60.0", "10.00"]
 
 
 def test_figures_that_were_not_drawn_are_named(page):

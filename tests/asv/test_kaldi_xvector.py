@@ -48,7 +48,7 @@ def write_model(folder, binary=True, smallest=25, largest=10000, net=None):
 def vosk_model(tmp_path_factory):
     """Vosk with a recogniser that takes no phone for silence, so that its speaker vector is of all frames."""
     vosk = pytest.importorskip("vosk")
-    source = models.locate(models.find_model("vosk_small_en"))
+    source = models.fetch(models.find_model("vosk_small_en"))
     folder = tmp_path_factory.mktemp("vosk")
     for name in ("am", "graph", "ivector"):
         (folder / name).symlink_to(source / name)

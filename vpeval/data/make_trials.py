@@ -65,6 +65,7 @@ def make_trials(data: DataDir, options: TrialOptions) -> TrialSets:
         enrolls=tuple(sorted(enroll_utts)),
         trials=None,
     )
+    owner = dict(data.utt2spk.items())  # looked up again and again, for which a column is slow
     trial_utts = _trial_utts(sessions, enroll_utts, options)
     gender_of = _genders(data, options)
     genders = {gender: {gender} for gender in GENDERS if gender in gender_of.values()}
@@ -73,9 +74,14 @@ def make_trials(data: DataDir, options: TrialOptions) -> TrialSets:
     trials = {}
     for name, wanted in genders.items():
         speakers = [spk for spk in sorted(enrolled) if gender_of[spk] in wanted]
-        utts = [utt for utt in trial_utts if gender_of[data.utt2spk[utt]] in wanted]
+        utts = [utt for utt in trial_utts if gender_of[owner[utt]] in wanted]
         path = options.out / f"{options.name}_trials_{name}"
-        trials[name] = replace(data.subset(utts), path=path, enrolls=None, trials=_cross(data, speakers, utts, name))
+        trials[name] = replace(
+            data.subset(utts),
+            path=path,
+            enrolls=None,
+            trials=_cross(data.path, speakers, {utt: owner[utt] for utt in utts}, name),
+        )
     return TrialSets(enrolls, trials)
 
 
@@ -155,13 +161,13 @@ def _trial_utts(sessions: Sessions, enroll_utts: set[str], options: TrialOptions
     return sorted(utts)
 
 
-def _cross(data: DataDir, speakers: Sequence[str], utts: Sequence[str], name: str) -> CrossTrials:
-    trials = CrossTrials(tuple(speakers), {utt: data.utt2spk[utt] for utt in utts})
+def _cross(path: Path, speakers: Sequence[str], owner: Mapping[str, str], name: str) -> CrossTrials:
+    trials = CrossTrials(tuple(speakers), owner)
     counts = {"target": trials.targets, "nontarget": len(trials) - trials.targets}
     for label, count in counts.items():
         if not count:
             raise InputError(
                 f"the '{name}' set has no {label} trial: enrol more speakers, or leave utterances of other sessions",
-                data.path,
+                path,
             )
     return trials

@@ -44,7 +44,7 @@ TOOLS = {
 }
 BOUNDS = {
     "load": 4.0,
-    "make trials": 20.0,
+    "make trials": 50.0,
     "read trials": 15.0,
     "read scores": 15.0,
     "validate": 8.0,

@@ -76,6 +76,7 @@ What is up to date is skipped.
   --doctor                      what the run needs in time, disk, memory, models and network, and whether that is there
   --verify true|false           look at every audio file again before a large set counts as up to date ($verify)"
 
+export VPEVAL_FROM=$PWD    # paths of hooks are looked up from there
 cd "$(dirname "${BASH_SOURCE[0]}")"
 _flags="doctor dry_run why"
 . utils/parse_options.sh

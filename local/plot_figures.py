@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("runs", metavar="run-dir", type=Path, nargs="+")
     parser.add_argument("out", metavar="out-dir", type=Path)
     args = parser.parse_args()
-    formats = args.formats.split(",")
+    formats = args.formats.replace(",", " ").split()
     if unknown := set(formats) - set(style.FORMATS):
         parser.error(f"--formats {args.formats}: '{unknown.pop()}' is none of {', '.join(style.FORMATS)}")
 

@@ -40,7 +40,7 @@ def main() -> None:
     tags, (params, notes) = parse_tags(args.tag), parse_params(args.param)
     n_utts = parse_sizes("--n-utts", args.n_utts, "1,3,30,all")
     n_speakers = parse_sizes("--n-speakers", args.n_speakers, "20,100,all", least=2)
-    attributes = [read_attribute(path) for path in args.tables.split(",")]
+    attributes = [read_attribute(path) for path in args.tables.replace(",", " ").split()]
     train, test = read_embeddings(args.train), read_embeddings(args.test)
     settings = Settings(n_utts, n_speakers, args.population, args.bootstrap, args.seed)
     scores = score_inference(train, test, attributes, args.similarity, settings)

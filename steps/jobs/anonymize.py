@@ -1,7 +1,7 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../../path.sh" && exec python3 "$0" "$@"'
 """One job of steps/anonymize.py: run the hook on its splits, check what it wrote, and report how far it is.
 
-Usage: steps/jobs/anonymize.py <hook> <hook options as one word> <prepared-dir> <timeout> <job> <work-dir> ...
+Usage: steps/jobs/anonymize.py <hook> --options=<options of the hook> <prepared-dir> <timeout> <job> <work-dir> ...
 
 On a cluster the hook writes to the scratch disk of its node (VPEVAL_SCRATCH), and what is whole goes to <work-dir> in
 one piece: a job that is lost, or runs twice, leaves nothing half-written on the disk that all share. A hook that writes
@@ -52,7 +52,12 @@ def main() -> int:
             about = json.loads((work / driver.ABOUT).read_text(encoding="utf-8"))
             environment = hooks.environment(Path(prepared), hooks.Part((work / driver.WHOLE).resolve(), **about))
             with places(work, job, missing) as (data, room):
-                command = [hook, *hooks.split_options(options), str(data.resolve()), str(room.folder.resolve())]
+                command = [
+                    hook,
+                    *hooks.split_options(options.removeprefix("--options=")),
+                    str(data.resolve()),
+                    str(room.folder.resolve()),
+                ]
                 ended_well = finished(command, environment, room, int(timeout), meter)
                 if refused(room.take_all(whole=not ended_well), work, room) or not ended_well:
                     return 1

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir, invert
+from vpeval.data.layout import is_safe_id
 
-IDS = st.text("aB1-_", min_size=1, max_size=5)
+IDS = st.text("aB1-_", min_size=1, max_size=5).filter(is_safe_id)
 
 
 def spoil(data: DataDir, name: str, text: str) -> Path:

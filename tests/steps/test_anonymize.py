@@ -14,6 +14,7 @@ import soundfile as sf
 
 from vpeval.anon import driver
 from vpeval.anon.check import is_whole_wave
+from vpeval.anon.hooks import find_hook
 from vpeval.anon.provenance import read_provenance
 from vpeval.audio.io import read_audio, write_wave
 from vpeval.core.errors import InputError
@@ -328,3 +329,16 @@ def test_a_hook_finds_the_environment_of_the_person_who_started_it(place: Place)
     assert not {"PYTHONPATH", "LC_ALL", "PYTHONUTF8", "VPEVAL_READY"} & found.keys()
     assert found["LANG"] == outside["LANG"] and found["VPEVAL_ROOT"] == str(ROOT)
     assert (found["VPEVAL_HOOK_SET_NAME"], found["VPEVAL_HOOK_ROLE"]) == ("set", "train")
+
+
+def test_a_semicolon_in_the_options_is_a_word_for_the_hook(place: Place) -> None:
+    place.hook("(pathlib.Path(__file__).with_name('found')).write_text(repr(sys.argv[1:-2]))")
+    done = place.run("--options", ";")
+    assert (done.returncode, (place.root / "found").read_text()) == (0, "[';']"), done.stderr
+
+
+def test_a_relative_path_of_a_hook_is_looked_up_from_where_the_user_stands(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VPEVAL_FROM", str(place.root))
+    assert find_hook("./hook") == place.root / "hook"

@@ -114,7 +114,11 @@ def anonymize(
         name="anonymize",
         worker=(
             str(_ROOT / _WORKER),
-            *(str(anonymiser.hook.resolve()), anonymiser.options, str(hooks.prepared_dir(anonymiser.hook))),
+            *(
+                str(anonymiser.hook.resolve()),
+                f"--options={anonymiser.options}",
+                str(hooks.prepared_dir(anonymiser.hook)),
+            ),
             str(launch.timeout),
         ),
         tables=None,

@@ -20,6 +20,8 @@ SET, ROLE = "VPEVAL_HOOK_SET_NAME", "VPEVAL_HOOK_ROLE"
 ROOT = Path(__file__).resolve().parents[2]
 """Where hooks are started."""
 _CHANGED = ("PATH", "PYTHONPATH", "LC_ALL", "PYTHONUTF8")
+_FROM = "VPEVAL_FROM"
+"""Where the person who started the run stands."""
 _OUTSIDE = "VPEVAL_OUTSIDE_"
 """path.sh changes these variables, and keeps what they were under names that begin so."""
 _OURS = ("VPEVAL_READY", "VPEVAL_RUN_PID", "VPEVAL_VERIFY")
@@ -31,7 +33,7 @@ _CODE_SUFFIXES = {".py", ".sh", ".pl", ".yaml", ".yml", ".conf", ".json"}
 
 def find_hook(name: str) -> Path:
     """The executable behind ``--anonymizer``: a file, a folder with anonymize.*, or a name below local/anon/."""
-    for place in (Path(name), ROOT / "local/anon" / name):
+    for place in (Path(os.environ.get(_FROM, "")) / name, Path(name), ROOT / "local/anon" / name):
         if place.is_dir():
             candidates = sorted(place.glob("anonymize.*"))
             if not candidates:

@@ -6,6 +6,7 @@ complaint names file and line.
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
@@ -41,6 +42,8 @@ def rows_of(raw: bytes, path: str | PathLike[str], first: int, *names: str) -> I
 def _lines_of(raw: bytes, path: str | PathLike[str], first: int, blanks: bool = False) -> Iterator[tuple[int, str]]:
     if not raw:
         return
+    if first == 1:
+        raw = raw.removeprefix(codecs.BOM_UTF8)  # of an editor; it is no part of the first key
     for number, line in enumerate(raw.removesuffix(b"\n").split(b"\n"), start=first):
         try:
             text = line.decode("utf-8")

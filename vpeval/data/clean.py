@@ -17,7 +17,7 @@ from vpeval.core.columns import read_columns
 from vpeval.core.errors import InputError
 from vpeval.data import column, layout
 from vpeval.data.column import Column, read_column
-from vpeval.data.directory import read_utt2spk
+from vpeval.data.directory import are_safe, read_utt2spk
 from vpeval.data.raw import RawFile, read_raw
 from vpeval.data.trials import read_trials, trial_speakers
 
@@ -53,6 +53,8 @@ def is_clean(path: Path, names: Collection[str], spk_sort: bool) -> bool:
     speakers = np.unique(owners)
     return (
         len(speakers) > 1
+        and are_safe(utt2spk.index)
+        and are_safe(owners)
         and _are_ids(np.frombuffer(utt2spk.index.tobytes(), np.uint8))
         and _are_ids(np.frombuffer(bytes(utt2spk.content), np.uint8))
         and _begin_with(utt2spk.index, owners)

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.publish import staged_directory
@@ -156,16 +159,38 @@ def invert(utt2spk: Mapping[str, str]) -> dict[str, list[str]]:
 
 def read_utt2spk(path: Path) -> Mapping[str, str]:
     """Read and sort an utt2spk file."""
-    if path.is_file() and (column := read_column(path)) is not None and b" " not in column.content:
+    column = read_column(path) if path.is_file() else None
+    if column is not None and b" " not in column.content and all(map(are_safe, (column.index, column.value_index()))):
         return column
     utt2spk: dict[str, str] = {}
     for line, (utt, spk) in read_rows(path, "utterance", "speaker"):
         if utt in utt2spk:
             raise InputError(f"utterance '{utt}' appears twice; keep one line", path, line)
+        refuse_unsafe((utt, spk), path, line)
         utt2spk[utt] = spk
     if not utt2spk:
         raise InputError("is empty; write one line '<utterance> <speaker>' per utterance", path)
     return dict(sorted(utt2spk.items()))
+
+
+def refuse_unsafe(ids: Iterable[str], path: Path, line: int) -> None:
+    """Raise an InputError for an id that would be a path, an option or worse where it becomes part of a file name."""
+    for word in ids:
+        if not layout.is_safe_id(word):
+            raise InputError(
+                f"id {word!r} cannot be part of a file name; use letters, digits, '-', '_' and '.', with a letter or "
+                "digit first",
+                path,
+                line,
+            )
+
+
+def are_safe(ids: NDArray[np.bytes_]) -> bool:
+    """The same for a column of ids, which has no control characters; False also where that is not plain."""
+    letters = ids.view(np.uint8).reshape(len(ids), -1)
+    dots = letters == ord(".")
+    odd = (letters[:, 0] == ord("-")).any() or dots[:, 0].any() or (dots[:, 1:] & dots[:, :-1]).any()
+    return not (odd or (letters == ord("/")).any() or (letters >= 0x7F).any())
 
 
 def write_files(data: DataDir, directory: Path) -> None:

@@ -125,6 +125,15 @@ VALUE_RULES: dict[str, tuple[Callable[[str], bool], str]] = {
 }
 
 
+def is_safe_id(word: str) -> bool:
+    r"""Whether an id can be part of a file name and of a command: it is no path, no option, and steers no terminal.
+
+    >>> [is_safe_id(word) for word in ("p225-001", "spk.a_b", "../x", "-rf", ".x", "a..b", "a\x1b")]
+    [True, True, False, False, False, False, False]
+    """
+    return not word.startswith(("-", ".")) and "/" not in word and ".." not in word and word.isprintable()
+
+
 def name_some(ids: Iterable[str], limit: int = 3) -> str:
     """A few of `ids` for a message.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -38,6 +39,8 @@ class RawFile:
     garbled: list[int]
     windows: list[int]
     ends_with_newline: bool
+    marked: bool = False
+    """Whether it begins with a byte-order mark, which is no part of the first line."""
 
     @cached_property
     def well_formed(self) -> list[RawLine]:
@@ -52,7 +55,8 @@ class RawFile:
 
 def read_raw(path: Path) -> RawFile:
     """Read whatever can be read of `path`."""
-    content = path.read_bytes()
+    whole = path.read_bytes()
+    content = whole.removeprefix(codecs.BOM_UTF8)
     lines: list[RawLine] = []
     blank: list[int] = []
     garbled: list[int] = []
@@ -72,4 +76,4 @@ def read_raw(path: Path) -> RawFile:
             blank.append(number)
         else:
             lines.append(RawLine(number, words[0], words[1].rstrip() if len(words) > 1 else ""))
-    return RawFile(path, lines, blank, garbled, windows, content.endswith(b"\n"))
+    return RawFile(path, lines, blank, garbled, windows, content.endswith(b"\n"), len(content) < len(whole))

@@ -26,7 +26,7 @@ def inspect_audio(entries: Mapping[str, str]) -> dict[str, AudioInfo | InputErro
 def _inspect(entry: str) -> AudioInfo | InputError:
     try:
         info = probe(entry)
-        whole = entry.lower().endswith(".wav") or is_pipe(entry)
+        whole = (entry.lower().endswith(".wav") or is_pipe(entry)) and info.subtype not in ("FLOAT", "DOUBLE")
         if not whole and (info.rate, info.channels) == (RATE, 1):
             # The header of a compressed file promises samples that a cut-off file does not hold.
             read_audio(entry)

@@ -61,6 +61,7 @@ def validate(
     required = {"utt2spk", "spk2utt"} | ({"text"} if text else set()) | ({"wav.scp"} if wav else set())
     names = set(layout.present(path))
     problems += [_missing(path / name) for name in sorted(required - names)]
+    problems += _check_links(path)
     if (path / "segments").exists():
         remedy = "cut the audio into one file per utterance and remove segments"
         problems.append(Problem(path / "segments", None, "segments are not supported", remedy, "segments"))
@@ -92,6 +93,14 @@ def validate(
     return problems
 
 
+def _check_links(path: Path) -> Iterator[Problem]:
+    """A file of a data directory that is a link to nothing would pass for one that is not there."""
+    for entry in sorted(path.iterdir()):
+        if entry.is_symlink() and layout.is_data_file(entry.name) and not entry.exists():
+            remedy = "put the file there, or remove the link"
+            yield Problem(entry, None, f"is a link to {entry.readlink()}, which is not there", remedy, "missing file")
+
+
 def _mender(path: Path) -> str:
     return f"run utils/fix_data_dir.py {path.parent}"
 
@@ -114,6 +123,8 @@ def _check_lines(file: RawFile) -> Iterator[Problem]:
     if file.windows:
         message = f"{len(file.windows)} lines end in Windows style (CR LF)"
         yield Problem(file.path, file.windows[0], message, _mender(file.path), "line ends")
+    if file.marked:
+        yield Problem(file.path, 1, "begins with a byte-order mark", _mender(file.path), "encoding")
     if not file.ends_with_newline:
         message = "the last line has no newline; is the file cut off?"
         yield Problem(file.path, None, message, _mender(file.path), "line ends")
@@ -183,8 +194,10 @@ def _check_ids(path: Path, rows: Mapping[str, RawLine]) -> Iterator[Problem]:
         for word in rows[utt].fields:
             lines.setdefault(word, rows[utt].number)
     for word, number in lines.items():
-        if not _ID.fullmatch(word):
-            message = f"id '{word}' holds a slash or characters that are not printable ASCII"
+        if not _ID.fullmatch(word) or not layout.is_safe_id(word):
+            message = (
+                f"id {word!r} holds a slash, '..' or characters that are not printable ASCII, or begins with - or ."
+            )
             yield Problem(path, number, message, "use ASCII letters, digits, '-', '_' and '.'", "id")
 
 

@@ -23,11 +23,13 @@ from vpeval.core import script
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.data.directory import DataDir
+from vpeval.data.layout import UNKNOWN, is_age, is_number
 
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 DIGITS_PER_STRING, REPETITIONS_PER_SESSION, REPETITIONS = 5, 3, 20
 SETS = ("audiomnist_train", "audiomnist_test", "audiomnist_dev", "audiomnist_test")
 FEWEST = 7  # of a gender, so that each of its sets has two speakers
+META = "audioMNIST_meta.txt"
 GENDERS = {"female": "f", "male": "m"}
 
 
@@ -56,8 +58,11 @@ def main() -> None:
                 sets.setdefault(name, {}).setdefault(table, {})[utt] = value
     for name, tables in sets.items():
         utt2spk = tables.pop("utt2spk")
-        spk2gender = {spk: genders[spk.removeprefix("am")] for spk in set(utt2spk.values())}
-        data = DataDir(args.root / name, dict(sorted(utt2spk.items())), tables, {"spk2gender": spk2gender})
+        speakers = {spk: spk.removeprefix("am") for spk in sorted(set(utt2spk.values()))}
+        spk_tables = {"spk2gender": {spk: genders[number] for spk, number in speakers.items()}}
+        for attribute, values in read_attributes(args.corpus).items():
+            spk_tables[f"spk2{attribute}"] = {spk: values.get(number, UNKNOWN) for spk, number in speakers.items()}
+        data = DataDir(args.root / name, dict(sorted(utt2spk.items())), tables, spk_tables)
         data.write(args.root / name)
 
 
@@ -70,9 +75,27 @@ def divide(genders: dict[str, str]) -> dict[str, str]:
     return found
 
 
+def read_attributes(corpus: Path) -> dict[str, dict[str, str]]:
+    """What else the speakers say about themselves: age, accent, and origin from the continent to the town."""
+    found: dict[str, dict[str, str]] = {"age": {}, "accent": {}, "origin": {}}
+    for spk, about in json.loads((corpus / META).read_text(encoding="utf-8")).items():
+        age, accent = (
+            str(about.get("age", "")),
+            " ".join(str(about.get("accent", "")).lower().replace("/", " ").split()),
+        )
+        origin = [" ".join(place.split()) for place in str(about.get("origin", "")).split(",")]
+        if is_number(age) and is_age(age):
+            found["age"][spk] = age
+        if accent:
+            found["accent"][spk] = accent
+        if all(origin):
+            found["origin"][spk] = "/".join(origin)
+    return {name: values for name, values in found.items() if values}
+
+
 def read_genders(corpus: Path) -> dict[str, str]:
     """The speakers whose recordings are there, with their genders."""
-    meta = corpus / "audioMNIST_meta.txt"
+    meta = corpus / META
     try:
         speakers = json.loads(meta.read_text(encoding="utf-8"))
         genders = {spk: GENDERS[about["gender"]] for spk, about in speakers.items() if (corpus / spk).is_dir()}

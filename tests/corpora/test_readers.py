@@ -173,3 +173,36 @@ def test_a_tone_keeps_its_frequency_and_level_at_another_rate() -> None:
         assert len(wave) == 16000
         middle = slice(1000, 15000)
         assert np.abs(wave - 0.5 * np.sin(2 * np.pi * 440 * np.arange(16000) / 16000))[middle].max() < 0.01
+
+
+def test_ages_and_accents_of_vctk_become_tables_and_what_is_missing_is_unknown(tmp_path: Path) -> None:
+    audio = tmp_path / "wav48_silence_trimmed"
+    for spk in ("p225", "p226", "s5"):
+        for place in (audio / spk, tmp_path / "txt" / spk):
+            place.mkdir(parents=True)
+        (audio / spk / f"{spk}_001_mic2.flac").touch()
+        (tmp_path / "txt" / spk / f"{spk}_001.txt").write_text("Please call Stella.\n")
+    lines = [
+        "ID  AGE  GENDER  ACCENTS  REGION",
+        "p225  23  F    English    Southern England",
+        "p226  --  M    Scottish",
+        "s5  24  F",
+    ]
+    (tmp_path / "speaker-info.txt").write_text("\n".join(lines) + "\n")
+    tables = to_data(read_vctk(tmp_path), tmp_path / "out").spk_tables
+    assert tables["spk2age"] == {"p225": "23", "p226": "unknown", "s5": "24"}
+    assert tables["spk2accent"] == {"p225": "English", "p226": "Scottish", "s5": "unknown"}
+
+
+def test_common_voice_tells_the_one_age_that_somebody_ever_named(tmp_path: Path) -> None:
+    rows = [
+        ("client_id", "path", "sentence", "age", "gender", "accents"),
+        ("a", "1.mp3", "x", "", "female", "Irish English"),
+        ("a", "2.mp3", "x", "twenties", "female", ""),
+        ("b", "3.mp3", "x", "twenties", "male", ""),
+        ("b", "4.mp3", "x", "thirties", "male", ""),
+    ]
+    (tmp_path / "validated.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    found = {each.path.name: (each.age, each.accent) for each in read_commonvoice(tmp_path)}
+    assert found["1.mp3"] == found["2.mp3"] == ("twenties", "Irish English")
+    assert found["3.mp3"] == found["4.mp3"] == ("", "")

@@ -7,7 +7,7 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
-from toy_runs import TRIALS, VALUES, make_runs
+from toy_runs import TRIALS, VALUES, make_runs, write_attributes, write_table
 
 from vpeval.figures import curves, ranks, scatter, style
 from vpeval.figures.catalogue import CATALOGUE
@@ -23,7 +23,12 @@ LOG = '{"epoch": 1, "train_loss": 3, "seconds": 9}\n{"epoch": 2, "train_loss": 2
 def results(tmp_path_factory):
     root = tmp_path_factory.mktemp("toy")
     (root / "epochs.jsonl").write_text(LOG)
-    return load_results(make_runs(root), root / "data", {"cosine": root / "epochs.jsonl"})
+    runs = make_runs(root)
+    for run, system, condition in zip(runs, ("original", "toy"), ("oo", "aa"), strict=True):
+        tags = {"recipe": "toy", "system": system, "condition": condition, "attacker": "cosine", "set": "toy_all"}
+        write_attributes(run, tags)
+        write_table(run)
+    return load_results(runs, root / "data", {"cosine": root / "epochs.jsonl"})
 
 
 @pytest.fixture(scope="module")
@@ -253,3 +258,19 @@ def test_a_dollar_in_the_name_of_a_system_is_a_dollar(tmp_path):
     with matplotlib.rc_context(style.rc("eer")):
         figure.savefig(buffer, format="svg")
     assert r"$\frac$" in buffer.getvalue()
+
+
+def test_attackers_with_side_information_stand_where_it_leaves_them(figures):
+    figure = figures["side_information"]
+    assert [axis.get_ylabel() for axis in figure.axes] == ["Singling out, %", "Linkability, %"]
+    hollow = [
+        line for line in figure.axes[1].lines if line.get_markerfacecolor() == "none" and len(line.get_xdata()) == 1
+    ]
+    assert [(line.get_xdata()[0], line.get_ydata()[0]) for line in hollow] == [(3, 70), (3, 70)]
+    assert figure.axes[1].get_title(loc="left") == "gender, 2 groups"
+
+
+def test_inference_has_a_bar_for_every_attribute_and_attack(figures):
+    figure = figures["inference"]
+    assert [axis.get_title(loc="left") for axis in figure.axes] == ["L = 1", "L = 3"]
+    assert all(heights(axis) == [0.5, 0.5] for axis in figure.axes)

@@ -121,6 +121,22 @@ def write_legal(run, tags):
         Scores(records, speakers).write(run / f"{metric}-{tags['condition']}/records.jsonl", tags, {})
 
 
+def write_attributes(run, tags):
+    """Side information and inference, of one attribute."""
+    records = []
+    for length in (1, 3):
+        for n in (4, 6):
+            params = {"N": n, "L": length, "side": "gender", "groups": 2}
+            notes = {"chance": 2 / n, "candidates": n / 2}
+            records += [
+                interval(Record(f"{m}_side", 0.7, params=params, notes=notes), 0.1)
+                for m in ("linkability", "singling_out")
+            ]
+        params = {"attribute": "gender", "L": length, "classes": 2}
+        records.append(interval(Record("inference_bits", 0.5, params=params, notes={"chance": 0, "entropy": 1.0}), 0.2))
+    write_records(run / f"attributes-{tags['condition']}/records.jsonl", [record.tagged(tags) for record in records])
+
+
 def write_srd(directory, tags):
     ranks = [12, 6, 3, 2, 1, 0]
     params = {"N": 6, "L": 1, "estimator": "empirical"}

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from os import cpu_count
@@ -60,10 +60,12 @@ def read_commonvoice(folder: Path) -> list[Utterance]:
         if "/" in name:
             raise InputError(f"'{name}' is not the name of a clip", folder / "validated.tsv", line)
         path = folder / "clips" / name
-        utterances.append(Utterance(f"{spk}-{path.stem}", path, spk, gender, "", row.get("sentence", "").strip()))
+        age, accent = _word(row, "age"), _word(row, "accents") or _word(row, "accent")
+        text = row.get("sentence", "").strip()
+        utterances.append(Utterance(f"{spk}-{path.stem}", path, spk, gender, "", text, age=age, accent=accent))
     if len(set(speakers.values())) < len(speakers):
         raise InputError("two speakers got the same short id; please report this", folder)
-    return [utterance for own in by_speaker(utterances).values() if _has_one_gender(own) for utterance in own]
+    return [each for own in by_speaker(utterances).values() if _has_one_gender(own) for each in _settled(own)]
 
 
 def with_seconds(folder: Path, utterances: Iterable[Utterance]) -> list[Utterance]:
@@ -131,6 +133,19 @@ def _split(own: list[Utterance], seed: int, spk: str, seconds: float) -> tuple[l
 def _has_one_gender(own: list[Utterance]) -> bool:
     """Some people answer differently from year to year; which of the answers holds is not ours to say."""
     return len({utterance.gender for utterance in own}) == 1
+
+
+def _settled(own: list[Utterance]) -> list[Utterance]:
+    """The utterances of a speaker with the one age and accent that the speaker ever named; else with none."""
+    ages, accents = {each.age for each in own} - {""}, {each.accent for each in own} - {""}
+    age = ages.pop() if len(ages) == 1 else ""
+    accent = accents.pop() if len(accents) == 1 else ""
+    return [replace(each, age=age, accent=accent) for each in own]
+
+
+def _word(row: Mapping[str, str | None], column: str) -> str:
+    """What a column that not every version has says, on one line."""
+    return " ".join((row.get(column) or "").split())
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:

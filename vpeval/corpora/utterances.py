@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
-from vpeval.data.layout import GENDERS, name_some
+from vpeval.data.layout import GENDERS, UNKNOWN, name_some
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +28,8 @@ class Utterance:
     emotion: str = ""
     fold: str = ""
     seconds: float = 0.0
+    age: str = ""
+    accent: str = ""
 
 
 # Tables of a data directory that only exist where the corpus fills them for every utterance or speaker.
@@ -40,7 +42,11 @@ _UTT_TABLES: dict[str, Callable[[Utterance], str]] = {
 _SPK_TABLES: dict[str, Callable[[Utterance], str]] = {
     "spk2gender": lambda utterance: utterance.gender,
     "spk2fold": lambda utterance: utterance.fold,
+    "spk2age": lambda utterance: utterance.age,
+    "spk2accent": lambda utterance: utterance.accent,
 }
+_MAY_BE_UNKNOWN = ("spk2age", "spk2accent")
+"""Attributes that a corpus need not know of everybody."""
 
 
 def to_data(utterances: Iterable[Utterance], path: Path) -> DataDir:
@@ -65,6 +71,8 @@ def to_data(utterances: Iterable[Utterance], path: Path) -> DataDir:
             if table.setdefault(utterance.spk, found) != found:
                 what = name.removeprefix("spk2")
                 raise InputError(f"speaker '{utterance.spk}' has two values of {what}; correct one", utterance.path)
+        if name in _MAY_BE_UNKNOWN and any(table.values()):
+            table = {spk: found or UNKNOWN for spk, found in table.items()}
         if _is_complete(name, table, path, "speaker"):
             spk_tables[name] = dict(sorted(table.items()))
     return DataDir(path, utt2spk, utt_tables, spk_tables)

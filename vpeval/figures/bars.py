@@ -112,6 +112,32 @@ def similarity_bars(results: Results) -> Figure | None:
     return figure
 
 
+def inference_bars(results: Results) -> Figure | None:
+    """Bits about every attribute by every attack model, a panel per number of utterances, with intervals."""
+    entries, kind = results.of("inference_bits"), describe("inference_bits")
+    if not entries:
+        return None
+    lengths = sorted({e.record.params["L"] for e in entries}, key=lambda n: (isinstance(n, str), n))
+    shown = [lengths[0], lengths[-1]][: len(lengths)]
+    attributes = _in_order(str(e.record.params["attribute"]) for e in entries)
+    figure, axes = grid(1, len(shown), height=2.7, sharey=True)
+    for axis, length in zip(axes[0], shown, strict=True):
+        chosen = [e for e in entries if e.record.params["L"] == length]
+        _bars(results, axis, chosen, attributes, lambda e: str(e.record.params["attribute"]))
+        axis.set_xticks(range(len(attributes)), attributes)
+        axis.set_title("all utterances" if length == "all" else f"L = {length}")
+        for place, attribute in enumerate(attributes):
+            most = next(e.record.notes["entropy"] for e in entries if e.record.params["attribute"] == attribute)
+            axis.plot([place - 0.45, place + 0.45], [most, most], color=MUTED, lw=1)
+    _room_for(axes[0], entries, kind)
+    top = max(float(e.record.notes["entropy"]) for e in entries)
+    for axis in axes[0]:
+        axis.set_ylim(0, max(axis.get_ylim()[1], 1.12 * top))
+    axes[0][0].set_ylabel(kind.axis)
+    _legend(figure, results, entries)
+    return figure
+
+
 def _bars(
     results: Results, axis: Axes, entries: Sequence[Entry], groups: Sequence[T], group: Callable[[Entry], T]
 ) -> None:

@@ -79,6 +79,23 @@ CATALOGUE = (
         legal_curves.legal_curves,
     ),
     Plot(
+        "side_information",
+        "What an attacker gains by knowing an attribute",
+        "Success of the attacks over the number of speakers to choose among. Lines: plain, over N. Hollow marks: "
+        "attackers who know an attribute of the person, which leaves so many of the largest N. Marks on the lines: the "
+        "attribute excludes people as chance does; below them: the voice had told it already.",
+        "legal metrics with side information (stage 8, spk2<attribute> tables)",
+        legal_curves.side_information,
+    ),
+    Plot(
+        "inference",
+        "Inference of attributes",
+        "Bits that speech discloses about attributes of a speaker whom the attacker never heard, with 95 % intervals; "
+        "lines are the bits that there are to be learnt.",
+        "inference (stage 8, spk2<attribute> tables)",
+        bars.inference_bars,
+    ),
+    Plot(
         "srd",
         "Ranks of the true speaker",
         "How often the true speaker has which rank among N references, with the beta-binomial fit: a row per attacker, "

@@ -34,6 +34,48 @@ def legal_curves(results: Results) -> Figure | None:
     for length, axis in zip(lengths, axes[0], strict=True):
         axis.set_title("all utterances" if length == "all" else f"L = {length}")
     figure.supxlabel("number of speakers N", fontsize=8.5)
+    _legend(figure, results, entries)
+    return figure
+
+
+def side_information(results: Results) -> Figure | None:
+    """The success of attackers over the number of speakers among whom they have to choose, at the smallest L.
+
+    Lines are the plain metrics over N; hollow marks are attackers who know an attribute, of the largest N.
+    """
+    metrics = [name for name in ("singling_out", "linkability") if results.of(f"{name}_side")]
+    if not metrics:
+        return None
+    figure, axes = grid(1, len(metrics), height=2.9, sharey=True)
+    entries = results.of(*metrics)
+    length = min(e.record.params["L"] for e in results.of(*(f"{name}_side" for name in metrics)) if _is_number(e))
+    for name, axis in zip(metrics, axes[0], strict=True):
+        plain = [e for e in results.of(name) if e.record.params["L"] == length]
+        sizes = sorted({e.record.params["N"] for e in plain})
+        _panel(results, axis, plain, sizes)
+        for entry in results.of(f"{name}_side"):
+            record = entry.record
+            if record.params["L"] == length and record.params["N"] == sizes[-1]:
+                mark, colour = MARKERS.get(entry.model, "o"), results.colour(entry.series)
+                x = record.notes["candidates"]
+                axis.plot(x, 100 * record.value, marker=mark, ms=7, mfc="none", mec=colour, mew=1.4, ls="")
+                axis.axvline(x, color=MUTED, lw=0.6, ls=_CHANCE)
+        told = {f"{e.record.params['side']}, {e.record.params['groups']} groups" for e in results.of(f"{name}_side")}
+        axis.set_title(", ".join(sorted(told)) if len(told) == 1 else f"{len(told)} kinds of side information")
+        axis.set_ylabel(describe(name).axis)
+    figure.supxlabel(
+        f"speakers to choose among (N, or those of them who share the attribute), L = {length}", fontsize=8.5
+    )
+    _legend(figure, results, entries)
+    return figure
+
+
+def _is_number(entry: Entry) -> bool:
+    return isinstance(entry.record.params["L"], int)
+
+
+def _legend(figure: Figure, results: Results, entries: Sequence[Entry]) -> None:
+    """A line per series, and chance."""
     lines = [
         Line2D(
             [],
@@ -47,7 +89,6 @@ def legal_curves(results: Results) -> Figure | None:
     ]
     lines.append(Line2D([], [], color=MUTED, ls=_CHANCE, lw=1.2, label="chance"))
     legend(figure, lines)
-    return figure
 
 
 def _panel(results: Results, axis: Axes, entries: Sequence[Entry], sizes: Sequence[int]) -> None:

@@ -357,3 +357,21 @@ def test_the_page_calls_nothing_anonymous(toy):
     page = build(legal_results(toy, *inferred()), context)
     assert "anonymous" not in page.lower()
     assert "Residual risk of the use case" in page
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "<script>alert(1)</script>",
+        '<g onload="x()"/>',
+        '<a href="x">',
+        '<use href="javascript:x()"/>',
+        "<foreignObject/>",
+        '<rect/onclick="x"/>',
+    ],
+)
+def test_a_figure_that_does_something_is_no_figure(toy, more):
+    svg = (toy / "figures/eer.svg").read_text()
+    assert inline_svg(svg.replace("</svg>", "<text>once = 1, &lt;script&gt;</text></svg>"), "eer", "x")
+    with pytest.raises(InputError, match="holds more than a drawing"):
+        inline_svg(svg.replace("</svg>", f"{more}</svg>"), "eer", "x")

@@ -11,6 +11,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 import vpeval
+from vpeval.core.errors import InputError
 from vpeval.figures.catalogue import CATALOGUE
 from vpeval.figures.data import Results
 from vpeval.figures.style import dark_colours
@@ -141,6 +142,8 @@ def _figures(context: Context) -> list[InlineFigure]:
 
 def inline_svg(document: str, name: str, title: str) -> Markup:
     """An SVG document as part of a page: ids of its own, colours that follow the page, and a name to read out."""
+    if "<svg" not in document or _ALIVE.search(document):
+        raise InputError(f"the figure '{name}' holds more than a drawing; draw the figures again (stage 11)")
     svg = document[document.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\b(id="|href="#|url\(#)', rf"\g<1>{name}-", svg)
@@ -150,6 +153,14 @@ def inline_svg(document: str, name: str, title: str) -> Markup:
     svg = re.sub(r'(<svg[^>]*?) width="([0-9.]+)pt"', _at_most, svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     return Markup(svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1))
+
+
+_ALIVE = re.compile(
+    r"<\s*(?:script|foreignobject|iframe|object|embed|handler|set|animate\w*|a)\b"
+    r"|<[^>]*[\s/\"']on\w+\s*=|<[^>]*javascript:|<!ENTITY",
+    re.IGNORECASE,
+)
+"""What a drawing of ours never holds: elements and attributes that do something."""
 
 
 def _at_most(opening: re.Match[str]) -> str:

@@ -109,7 +109,7 @@ def test_a_back_end_compares_by_its_log_likelihood_ratios(corpus):
 
 def test_a_missing_back_end_is_a_message(corpus):
     message = failure(SCRIPT, "--backend", "none.npz", "enroll", "test", "out.jsonl", cwd=corpus)
-    assert "no such back end" in message
+    assert "none.npz: no such file" in message
 
 
 def test_a_parameter_without_a_value_is_a_message(corpus):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time every encoder of conf/asv, extraction against a bare forward loop, and two processes against one.
 
-Usage: OMP_NUM_THREADS=1 PYTHONPATH=. python3 benchmarks/asv.py [--encoders] [<data-dir> ...]
+Usage: OMP_NUM_THREADS=1 PYTHONPATH=. python3 -P benchmarks/asv.py [--encoders] [<data-dir> ...]
 
 Needs the pretrained ECAPA-TDNN (utils/get_model.py ecapa_voxceleb) and stage 0 of run.sh (data/mini_train,
 data/mini_pool). Encoders without weights are timed with random ones, Kaldi's with a random network of the size that
@@ -19,9 +19,10 @@ import numpy as np
 import torch
 import yaml
 
-from vpeval.asv.encoders import has_weights, load_encoder
+from vpeval.asv.encoders import Encoder, has_weights, load_encoder
 from vpeval.asv.neural import trainable_encoder
 from vpeval.asv.plda import Prior, fit, gather
+from vpeval.asv.units import FrozenFeatures
 from vpeval.audio.io import RATE, read_audio
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
@@ -82,7 +83,7 @@ def list_encoders(waves: list[np.ndarray], work: Path) -> None:
         if "encoder" not in yaml.safe_load(path.read_text()):
             continue  # a training, not an encoder
         try:
-            encoder = load_encoder(path) if has_weights(path) else trainable_encoder(path)
+            encoder = load_encoder(path) if has_weights(path) else untrained(path, work, waves[0])
         except InputError as error:
             print(f"  {name:22} not there: {error}")
             continue
@@ -91,6 +92,17 @@ def list_encoders(waves: list[np.ndarray], work: Path) -> None:
         for wave in waves:
             encoder.embed(wave)
         print(f"  {name:22} {seconds / (time.process_time() - start):7.1f} x real time")
+
+
+def untrained(path: Path, work: Path, wave: np.ndarray) -> Encoder:
+    """An encoder with random weights, or random units."""
+    settings = yaml.safe_load(path.read_text())
+    if "codebook" not in settings:
+        return trainable_encoder(path)
+    dimension = FrozenFeatures(path)(wave).shape[1]
+    np.save(work / "codebook.npy", np.random.default_rng(0).standard_normal((200, dimension)))
+    (work / "units.yaml").write_text(yaml.safe_dump({**settings, "codebook": "codebook.npy"}))
+    return load_encoder(work / "units.yaml")
 
 
 def random_xvector(work: Path) -> Path:

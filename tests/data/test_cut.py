@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from vpeval.core.errors import InputError
 from vpeval.data import cut
 from vpeval.data.directory import DataDir
+from vpeval.data.fix import fix
 
 
 def corpus(durations: dict[str, list[int]], path: str = "data/x") -> DataDir:
@@ -166,3 +167,20 @@ def test_renaming_lengthens_ids_everywhere_but_in_audio_paths(toy: DataDir) -> N
     assert new.trials[0] == ("p-a", "p-a-2-x", "target")
     with pytest.raises(InputError, match="holds a blank"):
         cut.rename(toy, utt_prefix="p ")
+
+
+def test_attributes_of_speakers_go_wherever_their_speakers_go(tmp_path):
+    utt2spk = {"a-1": "a", "b-1": "b", "c-1": "c"}
+    ages = {"a": "23", "b": "unknown", "c": "70"}
+    data = DataDir(
+        tmp_path / "x", utt2spk, {}, {"spk2age": ages, "spk2accent": {"a": "Irish English", "b": "s", "c": "s"}}
+    )
+    data.write(tmp_path / "x")
+    found = DataDir.load(tmp_path / "x")
+    assert found.spk_tables["spk2accent"]["a"] == "Irish English"
+    some = found.subset(["a-1", "c-1"])
+    assert some.spk_tables["spk2age"] == {"a": "23", "c": "70"}
+    joined, dropped = cut.combine([some, found.subset(["b-1"])], tmp_path / "y")
+    assert (joined.spk_tables["spk2age"], dropped) == (ages, [])
+    assert cut.rename(some, utt_prefix="z", spk_prefix="z").spk_tables["spk2age"] == {"za": "23", "zc": "70"}
+    assert fix(tmp_path / "x", audio=False).data.spk_tables["spk2age"] == ages

@@ -192,3 +192,14 @@ def test_pipes_are_run_and_their_exit_status_counts(toy: DataDir) -> None:
     [problem] = validate(toy.path)
     assert problem.line == 3
     assert "failed with exit code 3" in str(problem)
+
+
+def test_attributes_are_numbers_or_words_and_ages_are_ages(tmp_path):
+    (tmp_path / "utt2spk").write_text("".join(f"{s}-1 {s}\n" for s in "abcd"))
+    (tmp_path / "spk2utt").write_text("".join(f"{s} {s}-1\n" for s in "abcd"))
+    (tmp_path / "spk2age").write_text("a 23\nb 400\nc unknown\nd 31\n")
+    (tmp_path / "spk2height").write_text("a 170\nb 180\nc tall\nd unknown\n")
+    found = {(p.path.name, p.severity): str(p) for p in validate(tmp_path, text=False, wav=False)}
+    assert found.keys() == {("spk2age", "error"), ("spk2height", "warning")}
+    assert "'b' has '400' where an age in years" in found["spk2age", "error"]
+    assert "1 of 4 values are no numbers (c)" in found["spk2height", "warning"]

@@ -125,6 +125,8 @@ def make(settings: Settings) -> Plan:
     plan = make_plan(settings)
     if not plan.corpus.exists():
         raise InputError(f"no corpus in {plan.corpus}; give its folder with --corpus DIR")
+    if settings.description and not Path(settings.description).is_file():
+        raise InputError("no such system description; check --description", settings.description)
     if settings.allow_scratch:
         from vpeval.stages.models import SCRATCH, can_be_had
 

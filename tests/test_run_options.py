@@ -84,6 +84,7 @@ def refused(clone: Clone):
         (["--system", "original"], "run.sh: system 'original': use small letters, digits and _, and not 'original'"),
         (["--system", "a/b"], "run.sh: system 'a/b': use small letters, digits and _, and not 'original'"),
         (["--anon-options", "--alpha '0.7"], "run.sh: --alpha '0.7: No closing quotation; quote the options of"),
+        (["--description", "none.md"], "run.sh: none.md: no such system description; check --description"),
         (["--anonymizer", "mcadam"], "run.sh: no such hook: give a script, or one of "),
         (["--anonymizer", "README.md"], "run.sh: README.md: is not executable; run chmod +x README.md"),
         (["--anonymizer", "conf"], "run.sh: conf: has no anonymize.py or anonymize.sh; name the hook itself"),

@@ -68,30 +68,35 @@ def deal_values(values: Floats, seed: int, label: str) -> Counts:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What attackers learn from: sums of all speech for linear ones, utterances for kernel machines."""
+    """What attackers learn from: sums of all speech for linear ones, utterances for kernel machines, if these learn."""
 
     speech: Speech
-    utterances: Utterances
+    utterances: Utterances | None
     attackers: dict[tuple[int, ...], Attacker] = field(default_factory=dict)
     """Kernel machines do not depend on L, and are made once."""
 
     def classifier(self, without: tuple[int, ...], classes: Counts, n_classes: int, n_utts: int | None) -> Attacker:
         """Attackers who do not know the speakers of some folds."""
+        linear = self.speech.classifier(without, classes, n_classes, n_utts)
+        if self.utterances is None:
+            return linear
         if without not in self.attackers:
             heard = ~np.isin(self.speech.folds, without)
             sizes = np.bincount(classes[heard], minlength=n_classes)
             targets = np.eye(n_classes)[classes] / sizes - 1 / sizes.sum()
             self.attackers[without] = self.utterances.machine(without, targets * sizes.sum() / n_classes)
-        linear = self.speech.classifier(without, classes, n_classes, n_utts)
         return Several((linear, self.attackers[without]))
 
     def regressor(self, without: tuple[int, ...], values: Floats, n_utts: int | None) -> Attacker:
         """The same for a quantity."""
+        linear = self.speech.regressor(without, values, n_utts)
+        if self.utterances is None:
+            return linear
         if without not in self.attackers:
             heard = values[~np.isin(self.speech.folds, without)]
             scale = float(heard.std()) or 1.0
             self.attackers[without] = self.utterances.machine(without, (values[:, None] - heard.mean()) / scale)
-        return Several((self.speech.regressor(without, values, n_utts), self.attackers[without]))
+        return Several((linear, self.attackers[without]))
 
 
 def infer_class(

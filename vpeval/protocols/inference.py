@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.asv.attributes import Space, Utterances, collect
+from vpeval.asv.attributes import MANY_SPEAKERS, Space, Utterances, collect
 from vpeval.asv.inference import FOLDS, NEVER, Attacked, Lesson, deal_classes, deal_values, infer_class, infer_quantity
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
@@ -145,7 +145,8 @@ class _Attack:
     def _lesson(self, folds: Counts) -> Lesson:
         """What is learnt from, given the folds of the speakers who are attacked."""
         held = self._held_out(folds)
-        utterances = Utterances.some(self.learnt, held, self.settings.seed)
+        few = len(self.learnt.speakers) <= MANY_SPEAKERS
+        utterances = Utterances.some(self.learnt, held, self.settings.seed) if few else None
         return Lesson(collect(self.learnt, held, FOLDS), utterances)
 
     @property

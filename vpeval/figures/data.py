@@ -97,8 +97,16 @@ class Results:
     def attack(self, series: Series) -> str:
         """The attack model of a series, and the attacker where several share the model."""
         system, model, attacker = series
-        attackers = {e.record.attacker for e in self.entries if e.model and e.series[:2] == (system, model)}
-        return f"{model}, {attacker}" if len(attackers) > 1 else model
+        return f"{model}, {attacker}" if len(self._attackers.get((system, model), ())) > 1 else model
+
+    @cached_property
+    def _attackers(self) -> dict[tuple[str, str], set[str]]:
+        """Who attacks each system by each model; asked for every speaker of every figure."""
+        found: dict[tuple[str, str], set[str]] = {}
+        for entry in self.entries:
+            if entry.model:
+                found.setdefault((entry.record.system, entry.model), set()).add(entry.record.attacker)
+        return found
 
     @cached_property
     def _colours(self) -> dict[str, str]:

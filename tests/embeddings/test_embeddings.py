@@ -1,8 +1,11 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from vpeval.core.errors import InputError
 from vpeval.embeddings.directory import pool, read_embeddings, split, write_embeddings
+from vpeval.embeddings.extract import _stack, pack_vector
 
 
 @pytest.fixture
@@ -135,3 +138,12 @@ def test_only_an_embedding_directory_is_replaced(directory):
     with pytest.raises(InputError, match="would be lost"):
         write_embeddings(directory, {"c-1": np.ones(2)}, {"c-1": "c"})
     assert (directory / "thesis.tex").exists()
+
+
+@pytest.mark.parametrize(("second", "said"), [([1.0, 2.0], True), ([1.0, 2.5], False)])
+def test_it_is_said_when_all_vectors_are_the_same(caplog, second, said):
+    results = [("a-1", [1.0, 2.0]), ("b-1", second)]
+    pieces = SimpleNamespace(results=lambda: ((utt, pack_vector(np.array(v, np.float32))) for utt, v in results))
+    target = SimpleNamespace(data=SimpleNamespace(utts=["a-1", "b-1"]), out="exp/x")
+    assert _stack(target, pieces).tolist() == [[1.0, 2.0], second]
+    assert ("all vectors are the same" in caplog.text) == said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from vpeval.embeddings.foreign import take_embeddings
 from vpeval.jobs import batch
 from vpeval.jobs.pieces import Pieces
 
+log = logging.getLogger(__name__)
 _ROOT = Path(__file__).resolve().parents[2]
 _WORKER = "steps/jobs/embed.py"
 
@@ -53,6 +55,12 @@ def _stack(target: batch.Target, pieces: Pieces) -> np.ndarray:
             raise InputError(f"{message}; it must give vectors of one kind", target.out)
         rows[place[utt]] = vector
     assert rows is not None, "a data directory has utterances"
+    if len(rows) > 1 and (rows == rows[0]).all():
+        log.warning(
+            "%s: WARNING: all vectors are the same, so that nobody can be told from anybody; is the output of the "
+            "anonymiser always the same?",
+            target.out,
+        )
     return rows
 
 

@@ -26,7 +26,7 @@ def make_toy(root: Path, partitions: tuple[str, ...] = ("dev", "test"), keep: fl
     joined = " ".join(f"toy_{part}_asr:toy_{part}_trials_f,toy_{part}_trials_m" for part in partitions)
     conf.write_text(
         f'recipe=toy\nasv_pairs="{pairs}"\nasr_sets="{joined}"\nattackers="ecapa"\nlegal_sizes="3,all"\nlegal_utts="1"\n'
-        "srd_inputs=2\n"
+        'srd_inputs=2\ntrain_sets="toy_train"\n'
     )
     for folder in ("conf", "local/anon/mcadams"):
         shutil.copytree(ROOT / folder, root / folder)

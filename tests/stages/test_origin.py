@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from toy_recipe import SYSTEM, make_toy
+from toy_recipe import ROOT, SYSTEM, make_toy
 
 from vpeval.anon.provenance import Provenance
 from vpeval.core.errors import InputError
@@ -15,6 +16,7 @@ from vpeval.plan.plan import Plan, Settings, make_plan
 from vpeval.results.load import load
 from vpeval.results.records import read_records
 from vpeval.stages import origin, results, verification
+from vpeval.stages.anonymisation import refuse_surprises
 
 
 def anonymise(options: str, audio: str) -> None:
@@ -95,3 +97,25 @@ def test_data_whose_originals_have_changed_are_out_of_date(plan: Plan) -> None:
         file.write("x\n")
     with pytest.raises(InputError, match=r"was made from another data/toy_dev_enrolls "):
         results.collect(plan)
+
+
+def test_a_run_that_would_replace_data_made_otherwise_is_refused_before_any_work(plan: Plan) -> None:
+    hook = Provenance("local/anon/mcadams/anonymize.py", "--alpha 1", "", "spk", 0)
+    for data in Path("data").glob(f"*_{SYSTEM}"):
+        hook.write(data)
+
+    def wanting(**choices: object) -> Plan:
+        chosen = make_plan(Settings(recipe="toy", **choices))  # type: ignore[arg-type]
+        return replace(chosen, hook=ROOT / hook.hook)
+
+    refuse_surprises(wanting(anon_options="--alpha 1"), {2, 3, 4})
+    refuse_surprises(wanting(), {6, 7})
+    refuse_surprises(wanting(anon_options="--alpha 2", overwrite=True), {3})
+    for choices, stages in (
+        ({"anon_options": "--alpha 2"}, {3}),
+        ({"anon_options": "--alpha 2"}, {6, 11}),
+        ({"anon_options": "--alpha 1", "seed": 1}, {3}),
+        ({}, {3}),
+    ):
+        with pytest.raises(InputError, match=r"options '--alpha 1'.*--system NAME.*--overwrite true"):
+            refuse_surprises(wanting(**choices), stages)

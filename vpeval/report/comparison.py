@@ -30,6 +30,7 @@ from vpeval.results.overview import means
 from vpeval.results.ranking import Standing
 from vpeval.results.records import Record
 from vpeval.results.remarks import remarks
+from vpeval.results.resampled import DISCLOSURES
 from vpeval.results.significance import PLANNED, base_metric, plan_in_words, show_difference, show_p
 
 log = logging.getLogger(__name__)
@@ -237,7 +238,7 @@ def _test(record: Record, significance: float) -> Test:
     kind = "more private" if metric.aspect == "privacy" else "more useful"
     return Test(
         systems=f"{record.system} − {other}",
-        metric=metric.label,
+        metric=f"{metric.label}, {record.params['estimator']}" if base_metric(record) in DISCLOSURES else metric.label,
         data=record.set if record.set in ("test", "dev") else set_title(record.set),
         by=", ".join(filter(None, (attack_model(record), record.attacker))),
         difference=show_difference(replace(record, lower=None, upper=None)).replace("-", "−"),

@@ -1,0 +1,98 @@
+"""What the guides print is typed into a fresh clone, to the letter. The embedded corpus has six speakers there."""
+
+import re
+import subprocess
+
+import pytest
+from conftest import ROOT
+
+from vpeval.results.records import read_records
+
+pytestmark = pytest.mark.e2e
+
+
+def printed(guide: str, heading: str = "") -> list[str]:
+    """The commands of a guide: all blocks of shell, or those below a heading."""
+    text = (ROOT / guide).read_text()
+    if heading:
+        _, found, text = text.partition(f"\n## {heading}\n")
+        assert found, f"{guide} has no section '{heading}'"
+        text = text.partition("\n## ")[0]
+    blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    assert blocks, f"{guide} prints no commands"
+    return blocks
+
+
+@pytest.fixture(scope="module")
+def newcomer(make_clone):
+    """A fresh clone in which somebody types what a guide prints.
+
+    The recipe has one attacker and no words to recognise, so that every guide takes seconds.
+    """
+    clone = make_clone("newcomer")
+    for name in ("recipe.conf", "prepare.sh"):
+        small = (clone.path / "egs/tiny" / name).read_text().replace("tiny", "mini")
+        small = re.sub(r"^attackers=.*$", 'attackers="ecapa"', small, flags=re.MULTILINE)
+        small = re.sub(r"^asr_sets=.*$", 'asr_sets=""', small, flags=re.MULTILINE)
+        (clone.path / "egs/mini" / name).write_text(small)
+
+    def types(*blocks: str) -> str:
+        said = ""
+        for block in blocks:
+            done = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", block], **clone._settings(), stdout=subprocess.PIPE, check=False
+            )
+            assert done.returncode == 0, done.stdout
+            said += done.stdout
+        return said
+
+    types.path = clone.path
+    return types
+
+
+def attackers(newcomer, system: str) -> set[str]:
+    records = read_records(newcomer.path / f"exp/mini/runs/{system}/results.jsonl")
+    return {record.attacker for record in records if record.metric == "eer_kaldi"}
+
+
+def test_own_anonymiser(newcomer):
+    said = newcomer(printed("docs/hooks.md")[0])
+    assert "The hook keeps its contract." in said
+    assert attackers(newcomer, "my_anonymiser") == {"ecapa"}
+
+
+@pytest.mark.nightly
+def test_external_anonymiser(newcomer):
+    said = newcomer(*printed("docs/hooks.md", "In an environment of its own"))
+    assert "The hook keeps its contract." in said
+    assert attackers(newcomer, "my_external") == {"ecapa"}
+
+
+def test_own_attacker(newcomer):
+    newcomer(*printed("docs/attackers.md", "One class"))
+    assert attackers(newcomer, "mcadams") == {"my_spectrum", "my_spectrum_plda"}
+    example = printed("docs/attackers.md", "One class")[0].partition("<<'PYTHON'\n")[2].partition("PYTHON\n")[0]
+    assert len(example.splitlines()) <= 20
+
+
+@pytest.mark.nightly
+def test_vectors_made_elsewhere(newcomer):
+    newcomer(*printed("docs/attackers.md", "Vectors made elsewhere"))
+    assert attackers(newcomer, "mcadams") == {"elsewhere"}
+
+
+@pytest.mark.nightly
+def test_folder_of_files(newcomer):
+    newcomer(*printed("docs/corpora.md", "Anonymised files instead of a hook"))
+    assert attackers(newcomer, "mine") == {"ecapa"}
+
+
+@pytest.mark.nightly
+def test_own_metric(newcomer):
+    """The last, as it changes the library of the clone."""
+    newcomer(*printed("docs/own_metric.md"))
+    records = read_records(newcomer.path / "exp/mini/runs/mcadams/results.jsonl")
+    found = [record for record in records if record.metric == "auc"]
+    assert found and all(0 <= record.value <= 1 for record in found)
+    assert "AUC" in (newcomer.path / "exp/mini/runs/mcadams/report.html").read_text()
+    assert "AUC" in (newcomer.path / "docs/metrics.md").read_text()

@@ -129,10 +129,8 @@ def inference_bars(results: Results) -> Figure | None:
         for place, attribute in enumerate(attributes):
             most = next(e.record.notes["entropy"] for e in entries if e.record.params["attribute"] == attribute)
             axis.plot([place - 0.45, place + 0.45], [most, most], color=MUTED, lw=1)
-    _room_for(axes[0], entries, kind)
-    top = max(float(e.record.notes["entropy"]) for e in entries)
-    for axis in axes[0]:
-        axis.set_ylim(0, max(axis.get_ylim()[1], 1.12 * top))
+    top = max(max(float(e.record.notes["entropy"]), e.record.upper or 0) for e in entries)
+    axes[0][0].set_ylim(0, 1.12 * top)
     axes[0][0].set_ylabel(kind.axis)
     _legend(figure, results, entries)
     return figure

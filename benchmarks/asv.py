@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time every encoder of conf/asv, extraction against a bare forward loop, and two processes against one.
 
-Usage: OMP_NUM_THREADS=1 PYTHONPATH=. python3 -P benchmarks/asv.py [--encoders] [<data-dir> ...]
+Usage: OMP_NUM_THREADS=1 PYTHONPATH=. python3 benchmarks/asv.py [--encoders] [<data-dir> ...]
 
 Needs the pretrained ECAPA-TDNN (utils/get_model.py ecapa_voxceleb) and stage 0 of run.sh (data/mini_train,
 data/mini_pool). Encoders without weights are timed with random ones, Kaldi's with a random network of the size that

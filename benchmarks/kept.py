@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """How much of its identification rate on original speech an encoder keeps against a system, beside another encoder.
 
-Usage: PYTHONPATH=. python3 -P benchmarks/kept.py [options] <system> <embeddings> <embeddings> <set> ...
- e.g.: PYTHONPATH=. python3 -P benchmarks/kept.py mcadams exp/mini/embeddings/ecapa exp/mini/embeddings/nontimbral \
+Usage: PYTHONPATH=. python3 benchmarks/kept.py [options] <system> <embeddings> <embeddings> <set> ...
+ e.g.: PYTHONPATH=. python3 benchmarks/kept.py mcadams exp/mini/embeddings/ecapa exp/mini/embeddings/nontimbral \
          mini_test_enrolls mini_test_trials_f mini_test_trials_m
 
 The utterances of the sets are pooled; of every speaker, some are inputs and the mean of the others is the reference,

@@ -1,8 +1,8 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
 """Measure how often the 95 % intervals hold the truth, on speakers drawn from populations whose truth is known.
 
-Usage: benchmarks/coverage.py [<samples>]
- e.g.: benchmarks/coverage.py 400 >coverage.md
+Usage: benchmarks/intervals.py [<samples>]
+ e.g.: benchmarks/intervals.py 400 >coverage.md
 
 Prints the table of docs/intervals.md. Every cell is the share of samples of speakers whose interval holds the value of
 the whole population: 4·<samples> (of 200), 10·<samples> for the WER; verification, which takes longest, has 4·<samples>

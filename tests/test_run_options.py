@@ -44,7 +44,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
 
 @pytest.fixture
 def refused(clone: Clone):
-    """Call ./run.sh with options that it must refuse; the answer is its message."""
+    """Call ./run.sh with options that it must refuse; the answer is its message, paths seen from the clone."""
 
     def call(*options: str) -> str:
         before = clone.files()
@@ -53,7 +53,7 @@ def refused(clone: Clone):
         assert "Traceback" not in done.stderr
         assert done.stderr.removesuffix("Try './run.sh --help'.\n").count("\n") == 1, done.stderr
         assert clone.files() == before
-        return done.stderr.rstrip("\n")
+        return done.stderr.rstrip("\n").replace(f"{clone.path}/", "")
 
     return call
 

@@ -81,7 +81,8 @@ def test_a_profile_learns_and_gives_every_speaker_another_voice(make_profile, se
         system.System(profile, models, pool.Rule(), trial, seeds)
 
     assert system.prepare(profile, [sets / "train"], [sets / "pool"], models, nj=1)
-    assert {path.name for path in models.iterdir()} == {".stamp.json", "plda.npz", "pool.npz", "synthesis.pt"}
+    made = {path.name for path in models.iterdir()}
+    assert made == {".made", ".stamp.json", "plda.npz", "pool.npz", "synthesis.pt"}
     assert not system.prepare(profile, [sets / "train"], [sets / "pool"], models, nj=1)
     with pytest.raises(InputError, match="is also in the pool"):
         system.System(profile, models, pool.Rule(), DataDir.load(sets / "pool"), {})

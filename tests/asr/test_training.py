@@ -47,11 +47,10 @@ def work(tmp_path_factory):
     for utt in utts:
         write_wave(work / f"{utt}.wav", 0.1 * rng.normal(size=12000))
     utts.sort()
-    # Until the flag is there, reading the third utterance kills the job that reads it.
-    trap = f"[ -e {work}/flag ] || kill -9 $PPID; "
-    (data / "wav.scp").write_text(
-        "".join(f"{u} {trap if i == 2 else ''}cat {work}/{u}.wav |\n" for i, u in enumerate(utts))
-    )
+    # Until the flag is there, reading the third utterance kills the job that reads it. The pipes name neither the flag
+    # nor the audio, which would be inputs, and come and go here.
+    (work / "read.sh").write_text(f'[ "$1" != {utts[2]} ] || [ -e {work}/flag ] || kill -9 "$2"\ncat "{work}/$1.wav"\n')
+    (data / "wav.scp").write_text("".join(f"{utt} bash {work}/read.sh {utt} $PPID |\n" for utt in utts))
     for name, values in {"utt2spk": [u[:2] for u in utts], "text": ["GOOD DAY", "DAY", "GOOD", "A DAY", "BAD"]}.items():
         (data / name).write_text("".join(f"{u} {v}\n" for u, v in zip(utts, values, strict=True)))
     (data / "utt2dur").write_text("".join(f"{u} 0.75\n" for u in utts))
@@ -149,8 +148,9 @@ def test_what_speechbrain_itself_reads_is_what_the_beam_search_reads(work, recog
 
 
 def test_a_directory_without_a_recogniser_is_one_message(work, tmp_path, recognizer):
-    (tmp_path / "conf.yaml").write_text((recognizer / "decode.yaml").read_text())
-    code, output = run("steps/decode.py", tmp_path / "conf.yaml", tmp_path / "out", work / "data")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model/conf.yaml").write_text((recognizer / "decode.yaml").read_text())
+    code, output = run("steps/decode.py", tmp_path / "model/conf.yaml", tmp_path / "out", work / "data")
     assert code == 1
     assert "has no hyperparams.yaml; put the files of a SpeechBrain EncoderASR there" in output
     assert "Traceback" not in output

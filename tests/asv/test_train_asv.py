@@ -40,6 +40,7 @@ def test_a_trained_encoder_extracts_embeddings_and_a_second_call_is_skipped(smal
         "model.ckpt",
         "epochs.jsonl",
         "epochs.png",
+        ".made",
         ".stamp.json",
     }
     assert "up to date, skipped" in run(*command).stdout

@@ -24,8 +24,11 @@ def write_speakers(room: Path, speakers: int, utts: int) -> Path:
 
 
 def slow_down(data_dir: Path, condition: str) -> None:
-    """Have the audio of all but every third utterance wait as long as a command of bash succeeds."""
-    data = DataDir.load(data_dir)
-    gate = f"while {condition}; do sleep 0.1; done; cat"
-    wav = {utt: wav if utt.endswith("0") else f"bash -c '{gate} {wav}' |" for utt, wav in data.wav.items()}
+    """Have the audio of all but every third utterance wait as long as a command of bash succeeds.
+
+    The command is in a file of its own: files that a pipe names are inputs, and this one names what comes and goes.
+    """
+    data, gate = DataDir.load(data_dir), data_dir.with_name("gate.sh")
+    gate.write_text(f"while {condition}; do sleep 0.1; done\n")
+    wav = {utt: wav if utt.endswith("0") else f"bash {gate}; cat {wav} |" for utt, wav in data.wav.items()}
     data.with_table("wav.scp", wav).write(data_dir)

@@ -40,10 +40,11 @@ def replica(tmp_path_factory):
 
 @pytest.mark.parametrize("recipe", ["vpc2022", "vpc2024", "vpc2026", "commonvoice", "ravdess"])
 def test_a_replica_goes_through_stages_0_to_3(clone, replica, recipe):
-    output = clone.run("--recipe", recipe, "--corpus", replica(recipe), "--stop-stage", "3", "--nj", "2", *TEMPLATE)
+    options = ("--corpus", replica(recipe), "--stop-stage", "3", "--nj", "2", *TEMPLATE, "--system", f"of_{recipe}")
+    output = clone.run("--recipe", recipe, *options)
     sets = read_recipe(ROOT / f"egs/{recipe}/recipe.conf")
     for name in sets.eval_sets:
-        data, anonymised = (DataDir.load(clone.path / "data" / f"{name}{suffix}") for suffix in ("", "_template"))
+        data, anonymised = (DataDir.load(clone.path / "data" / f"{name}{suffix}") for suffix in ("", f"_of_{recipe}"))
         assert data.utts == anonymised.utts and data.trials == anonymised.trials
         os.chdir(clone.path)
         assert all(Path(path).is_file() for path in (*data.wav.values(), *anonymised.wav.values()))

@@ -259,6 +259,18 @@ def test_a_hook_that_finds_the_originals_and_writes_to_them_is_found_out(place: 
     place.anonymize()
 
 
+def test_a_set_that_is_made_anew_from_another_corpus_has_other_originals(place: Place, tmp_path: Path) -> None:
+    place.hook()
+    place.anonymize()
+    entries = place.data.wav
+    (tmp_path / "elsewhere").mkdir()
+    for number, utt in enumerate(entries):
+        write_wave(tmp_path / f"elsewhere/{utt}.wav", 0.1 * np.random.default_rng(number).normal(size=16000))
+    wav = {utt: str(tmp_path / f"elsewhere/{utt}.wav") for utt in entries}
+    place.data.with_table("wav.scp", wav).write(place.data.path)
+    place.anonymize()
+
+
 def test_tables_that_change_under_a_hook_are_noticed(place: Place) -> None:
     place.hook("open(pathlib.Path(__file__).with_name('set') / 'text', 'a').write('x')")
     with pytest.raises(InputError, match="set: changed while it was being anonymised"):

@@ -1,7 +1,8 @@
 """Original audio is nobody's to change: hooks get copies, and afterwards it is as it was.
 
 What the originals of a set were when it was first anonymised is kept beside the set, with a SHA-256 of every file. A
-file whose size and times are those that are known has not been written to; any other is read again.
+file whose size and times are those that are known has not been written to; any other is read again. Where wav.scp names
+another file than then, the set was made anew from another corpus, and that file is the original.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def verify(source: Path, wav: Mapping[str, str]) -> None:
     files = {utt: entry for utt, entry in wav.items() if not is_pipe(entry)}
     with ThreadPoolExecutor(_THREADS) as threads:
         found = dict(threads.map(lambda item: (item[0], _look(item[1], known.get(item[0], ""))), files.items()))
-    changed = [utt for utt, now in found.items() if utt in known and _content(now) != _content(known[utt])]
+    changed = [utt for utt, now in found.items() if utt in known and _is_changed(known[utt], now)]
     if changed:
         raise InputError(
             f"the audio of {len(changed)} utterances ({name_some(changed)}) is no longer what it was when the set was "
@@ -82,18 +83,20 @@ def _copy(entry: str, copy: Path) -> None:
 
 
 def _look(entry: str, known: str) -> str:
-    """Size, times and SHA-256 of a file; the last as `known` where the others are."""
+    """SHA-256, size, times and path of a file; the first as `known` where the others are."""
     try:
         status = os.stat(entry)  # noqa: PTH116 (for every file of a corpus)
     except OSError:
         raise InputError("no such audio file; fix wav.scp or put the file there", entry) from None
-    seen = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
-    before, _, digest = known.rpartition(" ")
-    return f"{seen} {digest if before == seen else _hash(Path(entry))}"
+    seen = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino} {entry}"
+    digest, _, before = known.partition(" ")
+    return f"{digest if before == seen else _hash(Path(entry))} {seen}"
 
 
-def _content(noted: str) -> str:
-    return noted.rpartition(" ")[2]
+def _is_changed(before: str, now: str) -> bool:
+    """Whether the same file has another content."""
+    (digest, *_, path), (other, *_, same) = before.split(" ", 5), now.split(" ", 5)
+    return path == same and digest != other
 
 
 def _hash(path: Path) -> str:

@@ -46,7 +46,7 @@ def load_state(path: Path) -> dict[str, Any]:
 
 
 def read_size(kind: type[T], state: dict[str, Any], path: Path) -> T:
-    """The size of a network, which is kept beside its weights as a dataclass of whole numbers."""
+    """The size of a network, which is kept beside its weights as a dataclass of whole numbers or lists of them."""
     size = state.get("size")
     names = {field.name for field in fields(kind)}  # type: ignore[arg-type]  # a dataclass
     if not isinstance(size, dict) or set(size) != names or not all(map(_is_size, size.values())):
@@ -55,7 +55,7 @@ def read_size(kind: type[T], state: dict[str, Any], path: Path) -> T:
 
 
 def _is_size(value: object) -> bool:
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         return all(map(_is_size, value))
     return isinstance(value, int) and value > 0
 

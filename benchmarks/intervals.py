@@ -16,9 +16,10 @@ import numpy as np
 
 from vpeval.metrics.intervals import FEWEST, SpeakerInterval, mean_intervals
 from vpeval.metrics.rank_histograms import Ranks
+from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.scores import pool
 from vpeval.metrics.srd import intervals as srd_intervals
-from vpeval.metrics.verification import ScoredTrials, verification
+from vpeval.metrics.verification import verification
 from vpeval.metrics.wer import ErrorCounts, speaker_interval
 
 SPEAKERS = (2, 3, 4, 5, 7, 12, 20, 40)

@@ -27,8 +27,9 @@ from vpeval.metrics.cllr import cllr, min_cllr
 from vpeval.metrics.dcf import min_dcf
 from vpeval.metrics.dsys import dsys
 from vpeval.metrics.eer import eer_kaldi, eer_rocch, eer_threshold
+from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.scores import pool
-from vpeval.metrics.verification import ScoredTrials, verification
+from vpeval.metrics.verification import verification
 from vpeval.metrics.zebra import zebra
 from vpeval.protocols.linkability import score_linkability
 from vpeval.protocols.singling_out import SinglingOutOptions, score_singling_out

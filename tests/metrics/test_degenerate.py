@@ -10,10 +10,11 @@ from vpeval.metrics.one_minus_eer import one_minus_eer
 from vpeval.metrics.pitch import correlate_pitch
 from vpeval.metrics.rank_histograms import Ranks
 from vpeval.metrics.ranks import count_rivals
+from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.similarity import PairScores, similarity_matrix, voice_similarity
 from vpeval.metrics.singling_out import singling_out
 from vpeval.metrics.srd import disclosure
-from vpeval.metrics.verification import ScoredTrials, paired_difference, verification
+from vpeval.metrics.verification import paired_difference, verification
 
 N, UTTS = 12, 6
 

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from oracles import pav_llrs, reproducible, score_sets
 
 from vpeval.metrics.dsys import dsys, dsys_null, dsys_pav
+from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.scores import pool
-from vpeval.metrics.verification import ScoredTrials, verification
+from vpeval.metrics.verification import verification
 
 
 def reference(targets, nontargets):

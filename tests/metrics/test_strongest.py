@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.strongest import strongest
-from vpeval.metrics.verification import EERS, ScoredTrials, verification
+from vpeval.metrics.verification import EERS, verification
 
 
 def scored(seed, separation, speakers=8, utts=3, first=0):

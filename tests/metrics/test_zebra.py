@@ -24,7 +24,9 @@ def test_population_is_the_area_between_default_and_minimum_cross_entropy():
     llr = blocks.llr(pooled.prior_log_odds)
 
     def gap(p):
-        return binary_entropy(p) - cross_entropy(llr, blocks.targets, blocks.nontargets, math.log(p / (1 - p)))
+        return binary_entropy(p) - float(
+            cross_entropy(llr, blocks.targets, blocks.nontargets, np.array([math.log(p / (1 - p))]))[0]
+        )
 
     assert zebra_population(pooled) == pytest.approx(quad(gap, 0, 1)[0], abs=1e-7)
 

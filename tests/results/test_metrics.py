@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from vpeval.core.errors import InputError
+from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.similarity import voice_similarity
-from vpeval.metrics.verification import ScoredTrials, paired_difference, verification
+from vpeval.metrics.verification import paired_difference, verification
 from vpeval.results.editions import EDITIONS
 from vpeval.results.headline import eer_of, headline_eer, in_challenge_mode
 from vpeval.results.metrics import GROUPS, METRICS, OTHER, describe, rank

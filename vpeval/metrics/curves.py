@@ -55,11 +55,12 @@ def ece_curves(pooled: PooledScores, limit: float = 7.0, points: int = 141) -> E
     prior_log_odds = np.linspace(-limit, limit, points)
     blocks = pooled.blocks
     no_evidence, one = np.zeros(1), np.ones(1, dtype=np.int64)
-    llr = blocks.llr(pooled.prior_log_odds)
-    default = [cross_entropy(no_evidence, one, one, x) for x in prior_log_odds]
-    actual = [cross_entropy(pooled.score, pooled.targets, pooled.nontargets, x) for x in prior_log_odds]
-    minimum = [cross_entropy(llr, blocks.targets, blocks.nontargets, x) for x in prior_log_odds]
-    return EceCurves(prior_log_odds, np.array(default), np.array(actual), np.array(minimum))
+    return EceCurves(
+        prior_log_odds,
+        default=cross_entropy(no_evidence, one, one, prior_log_odds),
+        actual=cross_entropy(pooled.score, pooled.targets, pooled.nontargets, prior_log_odds),
+        minimum=cross_entropy(pooled.hull.llr, blocks.targets, blocks.nontargets, prior_log_odds),
+    )
 
 
 def _logit_steps(p: Floats, trials: int) -> Floats:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vpeval.metrics.scores import PooledScores
+from vpeval.metrics.scores import Floats, Hulls, PooledScores
 
 
 def min_dcf(pooled: PooledScores, p_target: float) -> float:
@@ -18,8 +18,13 @@ def min_dcf(pooled: PooledScores, p_target: float) -> float:
     >>> min_dcf(pool([1, 1], [0, 0]), 0.01), min_dcf(pool([0], [0]), 0.01)
     (0.0, 1.0)
     """
+    return float(min_dcfs(pooled.hull, p_target)[0])
+
+
+def min_dcfs(hulls: Hulls, p_target: float) -> Floats:
+    """`min_dcf` of samples whose hulls are known."""
     # A linear cost is least at a vertex of the convex hull of the ROC, that is between two PAV blocks.
-    p_miss = np.concatenate(([0], np.cumsum(pooled.blocks.targets))) / pooled.n_targets
-    p_reject = np.concatenate(([0], np.cumsum(pooled.blocks.nontargets))) / pooled.n_nontargets
-    cost = p_target * p_miss + (1 - p_target) * (1 - p_reject)
-    return float(cost.min() / min(p_target, 1 - p_target))
+    p_miss, p_reject = hulls.missed / hulls.spread(hulls.n_targets), hulls.rejected / hulls.spread(hulls.n_nontargets)
+    cost = np.minimum.reduceat(p_target * p_miss + (1 - p_target) * (1 - p_reject), hulls.starts)
+    accept_all = 1 - p_target
+    return np.minimum(cost, accept_all) / min(p_target, 1 - p_target)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from vpeval.core.seeds import generator
 from vpeval.metrics.bootstrap import Interval, percentile_interval
-from vpeval.metrics.scores import Counts, Floats, PooledScores, pool
+from vpeval.metrics.scores import Counts, Floats, Hulls, PooledScores
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,7 @@ def dsys(pooled: PooledScores) -> float:
     edges = _edges(pooled)
     if len(edges) < 3:
         return 0.0
-    return float(
-        _integral(_histogram(pooled, pooled.targets, edges), _histogram(pooled, pooled.nontargets, edges), edges)
-    )
+    return float(dsys_of_bins(_histogram(pooled, pooled.targets, edges), _histogram(pooled, pooled.nontargets, edges)))
 
 
 def dsys_null(pooled: PooledScores, permutations: int = 1000, seed: int = 0) -> DsysNull:
@@ -57,7 +55,7 @@ def dsys_null(pooled: PooledScores, permutations: int = 1000, seed: int = 0) -> 
     total = _histogram(pooled, pooled.targets + pooled.nontargets, edges)
     rng = generator(seed, "dsys null")
     targets = rng.multivariate_hypergeometric(total, pooled.n_targets, size=permutations, method="marginals")
-    values = _integral(targets, total - targets, edges)
+    values = dsys_of_bins(targets, total - targets)
     return DsysNull(float(values.mean()), percentile_interval(values))
 
 
@@ -68,8 +66,13 @@ def dsys_pav(pooled: PooledScores) -> float:
     >>> dsys_pav(pool([2, 3], [0, 1])), dsys_pav(pool([0, 0], [0, 0, 0]))
     (1.0, 0.0)
     """
-    y1, y2 = pooled.blocks.targets / pooled.n_targets, pooled.blocks.nontargets / pooled.n_nontargets
-    return float(np.where(y1 > y2, (y1 - y2) / (y1 + y2) * y1, 0).sum())
+    return float(dsys_of_hulls(pooled.hull)[0])
+
+
+def dsys_of_hulls(hulls: Hulls) -> Floats:
+    """`dsys_pav` of samples whose hulls are known."""
+    y1, y2 = hulls.targets / hulls.spread(hulls.n_targets), hulls.nontargets / hulls.spread(hulls.n_nontargets)
+    return hulls.sums(np.where(y1 > y2, (y1 - y2) / (y1 + y2) * y1, 0))
 
 
 def level_of_strangers(
@@ -92,18 +95,19 @@ def level_of_strangers(
     met[enroll, speaker] = True
     whole = len(owners) > 2 and met[np.ix_(owners, owners)].all()
     # Strangers are compared with strangers: the true targets take no part.
-    others = ~is_target
+    others = ~is_target if whole else np.ones(len(score), bool)
+    distinct, place = np.unique(score[others], return_inverse=True)
+    total = np.bincount(place)
     values = []
     for _ in range(permutations):
         if whole:
             stranger = np.full(size, -1)
             stranger[owners] = _derangement(owners, rng)
-            chosen = speaker[others] == stranger[enroll[others]]
-            targets, nontargets = score[others][chosen], score[others][~chosen]
+            chosen = np.flatnonzero(speaker[others] == stranger[enroll[others]])
         else:
-            mixed = rng.permutation(score)
-            targets, nontargets = mixed[: is_target.sum()], mixed[is_target.sum() :]
-        values.append(dsys_pav(pool(targets, nontargets)))
+            chosen = rng.permutation(len(score))[: is_target.sum()]
+        targets = np.bincount(place[chosen], minlength=len(total))
+        values.append(dsys_pav(PooledScores(distinct, targets, total - targets)))
     return float(np.mean(values))
 
 
@@ -117,11 +121,20 @@ def _derangement(items: NDArray[np.intp], rng: np.random.Generator) -> NDArray[n
 
 def _edges(pooled: PooledScores) -> Floats:
     """Bin edges; fewer than three where no trapezoid fits: too few targets, or all scores equal."""
-    n_bins = min(pooled.n_targets // 10, 100) if len(pooled.score) > 1 else 0
-    low, high = float(pooled.score[0]), float(pooled.score[-1])
-    if np.isfinite(high - low):
-        return np.linspace(low, high, n_bins + 1)
-    return 2 * np.linspace(low / 2, high / 2, n_bins + 1)
+    count = int(number_of_bins(np.array(pooled.n_targets))) if len(pooled.score) > 1 else 0
+    return edges_of_bins(pooled.score[0], pooled.score[-1], count)
+
+
+def number_of_bins(n_targets: Counts) -> Counts:
+    """How many bins the histograms have, for so many targets."""
+    return np.minimum(n_targets // 10, 100)
+
+
+def edges_of_bins(low: Floats, high: Floats, count: int) -> Floats:
+    """Edges of `count` bins from the lowest to the highest score, along the last axis."""
+    with np.errstate(over="ignore"):
+        wide = not np.isfinite(high - low).all()
+    return (1 + wide) * np.linspace(low / (1 + wide), high / (1 + wide), count + 1, axis=-1)
 
 
 def _histogram(pooled: PooledScores, counts: Counts, edges: Floats) -> Counts:
@@ -131,7 +144,7 @@ def _histogram(pooled: PooledScores, counts: Counts, edges: Floats) -> Counts:
     return np.diff(cumulative[first], append=cumulative[-1])
 
 
-def _integral(targets: Counts, nontargets: Counts, edges: Floats) -> NDArray[np.float64]:
+def dsys_of_bins(targets: Counts, nontargets: Counts) -> NDArray[np.float64]:
     """Trapezoid of D·y1 over the bin centres, for bin counts along the last axis."""
     y1 = targets / targets.sum(axis=-1, keepdims=True)  # mass instead of density: the bin width cancels
     y2 = nontargets / nontargets.sum(axis=-1, keepdims=True)

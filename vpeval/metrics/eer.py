@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.metrics.bootstrap import Interval
-from vpeval.metrics.scores import PooledScores
+from vpeval.metrics.scores import Hulls, PooledScores
 
 
 @dataclass(frozen=True)
@@ -93,16 +93,21 @@ def eer_rocch(pooled: PooledScores) -> Eer:
     >>> eer_rocch(pool([0, 0], [0, 0, 0])).value
     0.5
     """
-    nt, nn = pooled.n_targets, pooled.n_nontargets
-    misses = np.concatenate(([0], np.cumsum(pooled.blocks.targets)))
-    rejections = np.concatenate(([0], np.cumsum(pooled.blocks.nontargets)))
-    # Nt·Nn·(Pmiss - Pfa) rises from -Nt·Nn to Nt·Nn along the hull; the EER lies on the segment that crosses zero.
-    gap = misses * nn + rejections * nt - nt * nn
-    right = int(np.searchsorted(gap, 0))
-    left = right - 1
-    share = gap[left] / (gap[left] - gap[right])
-    eer = float((misses[left] + share * (misses[right] - misses[left])) / nt)
+    eer = float(eers_of_hulls(pooled.hull)[0])
     return Eer(eer, eer, eer)
+
+
+def eers_of_hulls(hulls: Hulls) -> NDArray[np.float64]:
+    """`eer_rocch` of samples whose hulls are known."""
+    nt, nn = hulls.n_targets, hulls.n_nontargets
+    # Nt·Nn·(Pmiss - Pfa) rises from -Nt·Nn to Nt·Nn along the hull; the EER lies on the segment that crosses zero.
+    gap = hulls.missed * hulls.spread(nn) + hulls.rejected * hulls.spread(nt) - hulls.spread(nt * nn)
+    before = hulls.sums((gap < 0).astype(np.int64))
+    right = hulls.starts + before
+    left = np.maximum(right - 1, 0)
+    low, missed = np.where(before, gap[left], -nt * nn), np.where(before, hulls.missed[left], 0)
+    share = low / (low - gap[right])
+    return (missed + share * (hulls.missed[right] - missed)) / nt
 
 
 def eers_rocch(targets: NDArray[np.number], nontargets: NDArray[np.number]) -> NDArray[np.float64]:

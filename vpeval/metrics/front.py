@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 from vpeval.metrics.linkability import Linkability, linkability
 from vpeval.metrics.rank_histograms import Ranks
 from vpeval.metrics.ranks import count_rivals
+from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.scores import pool
 from vpeval.metrics.srd import Disclosure, Estimator, disclosure
 from vpeval.metrics.vectors import Similarity
-from vpeval.metrics.verification import POINT_ESTIMATES, ScoredTrials, verification
+from vpeval.metrics.verification import POINT_ESTIMATES, verification
 from vpeval.metrics.wer import ErrorCounts, count_errors
 from vpeval.results.records import Record
 

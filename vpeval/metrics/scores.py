@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
+N = TypeVar("N", np.int64, np.float64)
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,59 @@ class Blocks:
         """The calibrated log-likelihood ratio of each block; infinite where a block holds one class only."""
         with np.errstate(divide="ignore"):
             return np.log(self.targets) - np.log(self.nontargets) - prior_log_odds
+
+
+@dataclass(frozen=True)
+class Hulls:
+    """PAV blocks of samples of trials, in ascending order; those of a sample come one after the other."""
+
+    targets: Counts
+    nontargets: Counts
+    starts: Counts
+    """The first block of every sample."""
+
+    @cached_property
+    def n_targets(self) -> Counts:
+        """Number of target trials of every sample."""
+        return self.sums(self.targets)
+
+    @cached_property
+    def n_nontargets(self) -> Counts:
+        """Number of nontarget trials of every sample."""
+        return self.sums(self.nontargets)
+
+    @cached_property
+    def missed(self) -> Counts:
+        """How many targets of its sample lie up to the end of every block."""
+        return self._cumulated(self.targets)
+
+    @cached_property
+    def rejected(self) -> Counts:
+        """How many nontargets of its sample lie up to the end of every block."""
+        return self._cumulated(self.nontargets)
+
+    @cached_property
+    def prior_log_odds(self) -> Floats:
+        """log(Nt / Nn) of every sample."""
+        return np.log(self.n_targets / self.n_nontargets)
+
+    @cached_property
+    def llr(self) -> Floats:
+        """The calibrated log-likelihood ratio of each block; infinite where a block holds one class only."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.targets) - np.log(self.nontargets) - self.spread(self.prior_log_odds)
+
+    def spread(self, values: NDArray[N]) -> NDArray[N]:
+        """Values of samples, given to their blocks."""
+        return np.repeat(values, np.diff(self.starts, append=len(self.targets)))
+
+    def sums(self, values: NDArray[N]) -> NDArray[N]:
+        """Sums of the values of blocks, over each sample."""
+        return np.add.reduceat(values, self.starts)
+
+    def _cumulated(self, counts: Counts) -> Counts:
+        total = np.cumsum(counts)
+        return total - self.spread(total[self.starts] - counts[self.starts])
 
 
 @dataclass(frozen=True)
@@ -58,14 +113,14 @@ class PooledScores:
         return float(np.log(self.n_targets / self.n_nontargets))
 
     @cached_property
-    def costs(self) -> tuple[Floats, Floats]:
-        """log(1+e^-s) and log(1+e^s) of every distinct score s."""
-        return np.logaddexp(0, -self.score), np.logaddexp(0, self.score)
-
-    @cached_property
     def blocks(self) -> Blocks:
         """The PAV blocks of the pooled scores."""
         return _merge(Blocks(np.ones(len(self.score), dtype=np.int64), self.targets, self.nontargets))
+
+    @cached_property
+    def hull(self) -> Hulls:
+        """The same blocks as those of one sample."""
+        return Hulls(self.blocks.targets, self.blocks.nontargets, np.zeros(1, np.int64))
 
     @cached_property
     def laplace_llr(self) -> Floats:
@@ -86,10 +141,7 @@ class PooledScores:
     def reweighted(self, targets: Counts, nontargets: Counts) -> PooledScores:
         """The same scores with other counts; scores that no trial is left of are dropped."""
         kept = np.flatnonzero(targets + nontargets)
-        left = PooledScores(self.score[kept], targets[kept], nontargets[kept])
-        if "costs" in vars(self):  # known already: logarithms take longer than all else of a resample
-            vars(left)["costs"] = self.costs[0][kept], self.costs[1][kept]
-        return left
+        return PooledScores(self.score[kept], targets[kept], nontargets[kept])
 
 
 def pool(targets: ArrayLike, nontargets: ArrayLike) -> PooledScores:
@@ -118,12 +170,14 @@ def pool(targets: ArrayLike, nontargets: ArrayLike) -> PooledScores:
 
 def _merge(blocks: Blocks) -> Blocks:
     """Merge neighbouring blocks until the posteriors do not decrease."""
+    starts = pav_starts(blocks.targets, blocks.nontargets)
+    return Blocks(*(np.add.reduceat(count, starts) for count in (blocks.size, blocks.targets, blocks.nontargets)))
+
+
+def pav_starts(targets: Counts, nontargets: Counts) -> Counts:
+    """Where the blocks start that ascending scores with so many trials (at least one each) are pooled into."""
     from scipy.optimize import isotonic_regression  # costs half a second, which --help should not pay
 
-    total = blocks.targets + blocks.nontargets
-    start = isotonic_regression(blocks.targets / total, weights=total).blocks[:-1]
-    return Blocks(
-        np.add.reduceat(blocks.size, start),
-        np.add.reduceat(blocks.targets, start),
-        np.add.reduceat(blocks.nontargets, start),
-    )
+    total = targets + nontargets
+    starts: Counts = isotonic_regression(targets / total, weights=total).blocks[:-1]
+    return starts

@@ -18,8 +18,9 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from vpeval.metrics.intervals import NO_INTERVAL, SpeakerInterval, rate_interval
+from vpeval.metrics.resampling import Draws, ScoredTrials, SortedTrials, Statistic, resample
 from vpeval.metrics.scores import Floats, PooledScores
-from vpeval.metrics.verification import EERS, Resampling, ScoredTrials, draws
+from vpeval.metrics.verification import EERS, STATISTICS
 
 A = TypeVar("A", bound=Hashable)
 
@@ -59,7 +60,7 @@ def strongest_by(
     """The same by several EERs, which share the resamples."""
     if not attacks or not all(attacks.values()) or len({len(sets) for sets in attacks.values()}) > 1:
         raise ValueError("at least one attack, and all attacks on the same sets, are expected")
-    samples = _samples(attacks, [EERS[metric] for metric in metrics], resamples, seed, shares)
+    samples = _samples(attacks, [STATISTICS[metric] for metric in metrics], resamples, seed, shares)
     pooled = {attack: [trials.pooled() for trials in sets] for attack, sets in attacks.items()}
     found = {}
     for metric, rows in zip(metrics, samples, strict=True):
@@ -92,28 +93,31 @@ def _choose(
 
 def _samples(
     attacks: Mapping[A, Sequence[ScoredTrials]],
-    eers: Sequence[Callable[[PooledScores], float]],
+    statistics: Sequence[Statistic],
     resamples: int,
     seed: int,
     shares: Sequence[float] | None,
 ) -> Floats:
     """Every EER of every attack for every resample of speakers; who has no trials in a set is drawn again."""
-    samples = np.empty((len(eers), len(attacks), resamples))
     if not resamples:
-        return samples
-    resampling = [[Resampling.of(trials) for trials in sets] for sets in attacks.values()]
-    speakers = max(trials.n_speakers for sets in attacks.values() for trials in sets)
-    done = 0
-    for drawn in draws(speakers, seed):
-        pooled = [[one(drawn) for one in sets] for sets in resampling]
-        whole = [[found for found in sets if found is not None] for sets in pooled]
-        if [len(sets) for sets in whole] != [len(sets) for sets in pooled]:
-            continue
-        samples[:, :, done] = [[_mean(eer, sets, shares) for sets in whole] for eer in eers]
-        done += 1
-        if done == resamples:
-            break
-    return samples
+        return np.empty((len(statistics), len(attacks), 0))
+    rows = [[SortedTrials.of(trials) for trials in sets] for sets in attacks.values()]
+    draws = Draws(max(trials.n_speakers for sets in attacks.values() for trials in sets), seed)
+    at_a_time = min(one.at_a_time for sets in rows for one in sets)
+    parts: list[Floats] = []
+    missing = resamples
+    while missing:
+        drawn = draws(min(missing, at_a_time))
+        whole = np.ones(len(drawn), bool)
+        means = []
+        for sets in rows:
+            found = [resample(one, drawn, statistics) for one in sets]
+            for _, have in found:
+                whole &= have
+            means.append(np.average([values for values, _ in found], axis=0, weights=shares))
+        parts.append(np.stack(means)[:, whole])
+        missing -= int(whole.sum())
+    return np.concatenate(parts, axis=1).transpose(2, 0, 1)
 
 
 def _mean(eer: Callable[[PooledScores], float], sets: Sequence[PooledScores], shares: Sequence[float] | None) -> float:

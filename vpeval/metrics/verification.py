@@ -1,77 +1,57 @@
 """All verification metrics of one set of trials, with intervals over speakers.
 
-Resampling. Speakers are drawn with replacement from the union of enrolled and trial speakers. If speaker s is drawn
-m[s] times, a nontarget trial of enrolled speaker e and an utterance of speaker u counts m[e]·m[u] times, since every
-copy of e meets every copy of u; a target trial counts m[e] times, since a copy meets its own utterances only (a copy
-that met another copy of the same speaker would be neither a target nor a nontarget trial). Both ways in which
-trials depend on each other, through the enrolment and through the utterance, thus move together. Resamples in
-which no target or no nontarget trial is left are drawn again, and their number is stated.
-
-The scores are sorted once: a resample is new counts on the pooled scores. What the resamples become an interval by is
-told in `intervals`; the speakers that count there are those with target trials.
+What a resample is, and how its metrics are found, is told in `resampling`. Resamples in which no target or no nontarget
+trial is left are drawn again, and their number is stated. What the resamples become an interval by is told in
+`intervals`; the speakers that count there are those with target trials.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vpeval.core.seeds import generator
-from vpeval.metrics.bootstrap import multiplicities
-from vpeval.metrics.cllr import cllr, min_cllr
-from vpeval.metrics.dcf import min_dcf
-from vpeval.metrics.dsys import DsysNull, dsys, dsys_null, dsys_pav, level_of_strangers
-from vpeval.metrics.eer import Eer, bengio_mariethoz, eer_kaldi_fair, eer_rocch, eer_threshold
+from vpeval.metrics.cllr import cllr, min_cllr, min_cllrs
+from vpeval.metrics.dcf import min_dcf, min_dcfs
+from vpeval.metrics.dsys import DsysNull, dsys, dsys_null, dsys_of_hulls, dsys_pav, level_of_strangers
+from vpeval.metrics.eer import Eer, bengio_mariethoz, eer_kaldi_fair, eer_rocch, eer_threshold, eers_of_hulls
 from vpeval.metrics.intervals import SpeakerInterval, rate_interval, studentised_interval, too_few
 from vpeval.metrics.paired import assess
-from vpeval.metrics.scores import Floats, PooledScores, pool
-from vpeval.metrics.zebra import zebra_individual, zebra_population, zebra_tag
+from vpeval.metrics.resampling import (
+    Draws,
+    ScoredTrials,
+    SortedTrials,
+    Statistic,
+    resample,
+    resampled_cllr,
+    resampled_dsys,
+    resampled_eer_kaldi,
+    resampled_eer_threshold,
+)
+from vpeval.metrics.scores import Floats, PooledScores
+from vpeval.metrics.zebra import (
+    zebra_individual,
+    zebra_individuals,
+    zebra_population,
+    zebra_populations,
+    zebra_tag,
+)
 from vpeval.results.records import Record
 
 
 @dataclass(frozen=True)
-class ScoredTrials:
-    """Scores with their labels and the indices, from 0, of the enrolled speaker and of the speaker of the utterance."""
-
-    score: Floats
-    is_target: NDArray[np.bool_]
-    enroll: NDArray[np.intp]
-    speaker: NDArray[np.intp]
-
-    @property
-    def n_speakers(self) -> int:
-        """Number of speakers, enrolled or not."""
-        return int(max(self.enroll.max(), self.speaker.max())) + 1
-
-    @property
-    def n_target_speakers(self) -> int:
-        """Number of speakers who have target trials."""
-        return len(np.unique(self.enroll[self.is_target]))
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """What a metric of these trials rests on."""
-        targets = int(self.is_target.sum())
-        return {"targets": targets, "nontargets": len(self.score) - targets, "speakers": self.n_speakers}
-
-    def pooled(self) -> PooledScores:
-        """The scores sorted and pooled."""
-        return pool(self.score[self.is_target], self.score[~self.is_target])
-
-
-@dataclass(frozen=True)
 class _Metric:
-    """A metric and its interval: of an error rate up to `highest`, or None for a studentised one.
+    """A metric, also of resamples, and its interval: of an error rate up to `highest`, or None for a studentised one.
 
     What an attacker gains is `gain` less an error rate; one more error weighs as `weight` do (see `rate_interval`).
     """
 
     name: str
     function: Callable[[PooledScores], float]
+    statistic: Statistic
     params: Mapping[str, object] = field(default_factory=dict)
     highest: float | None = None
     weight: float = 1.0
@@ -105,17 +85,46 @@ EERS: Mapping[str, Callable[[PooledScores], float]] = {
     "eer_rocch": lambda pooled: eer_rocch(pooled).value,
 }
 """The estimators of the equal error rate, by the names of their metrics."""
+STATISTICS: Mapping[str, Statistic] = {
+    "eer_kaldi": resampled_eer_kaldi,
+    "eer_threshold": resampled_eer_threshold,
+    "eer_rocch": lambda resamples: eers_of_hulls(resamples.hulls),
+    "min_cllr": lambda resamples: min_cllrs(resamples.hulls),
+}
+"""The same, and min Cllr, of resamples."""
 _METRICS = (
-    _Metric("eer_kaldi", EERS["eer_kaldi"], {"estimator": "k/Nt of Kaldi's compute-eer"}, 1.0),
-    _Metric("eer_threshold", EERS["eer_threshold"], {"estimator": "closest error rates"}, 1.0),
-    _Metric("eer_rocch", EERS["eer_rocch"], {"estimator": "ROC convex hull"}, 0.5),
-    _Metric("cllr", cllr, {"estimator": "scores as log-likelihood ratios"}),
-    _Metric("min_cllr", min_cllr, {"estimator": "PAV"}, 1.0, weight=4),
-    _Metric("zebra_population", zebra_population, {"estimator": "PAV"}, 1.0, weight=4, gain=1 / math.log(4)),
-    _Metric("zebra_individual", zebra_individual, {"estimator": "Laplace PAV"}),
-    _Metric("dsys", dsys, {"estimator": "histograms", "omega": 1}),
-    _Metric("min_dcf", lambda pooled: min_dcf(pooled, 0.01), {"estimator": "normalised", "p": 0.01}, 1.0, 4),
-    _Metric("min_dcf", lambda pooled: min_dcf(pooled, 0.001), {"estimator": "normalised", "p": 0.001}, 1.0, 4),
+    _Metric("eer_kaldi", EERS["eer_kaldi"], resampled_eer_kaldi, {"estimator": "k/Nt of Kaldi's compute-eer"}, 1.0),
+    _Metric("eer_threshold", EERS["eer_threshold"], resampled_eer_threshold, {"estimator": "closest error rates"}, 1.0),
+    _Metric("eer_rocch", EERS["eer_rocch"], STATISTICS["eer_rocch"], {"estimator": "ROC convex hull"}, 0.5),
+    _Metric("cllr", cllr, resampled_cllr, {"estimator": "scores as log-likelihood ratios"}),
+    _Metric("min_cllr", min_cllr, STATISTICS["min_cllr"], {"estimator": "PAV"}, 1.0, weight=4),
+    _Metric(
+        "zebra_population",
+        zebra_population,
+        lambda resamples: zebra_populations(resamples.hulls),
+        {"estimator": "PAV"},
+        1.0,
+        weight=4,
+        gain=1 / math.log(4),
+    ),
+    _Metric(
+        "zebra_individual",
+        zebra_individual,
+        lambda resamples: zebra_individuals(resamples.hulls),
+        {"estimator": "Laplace PAV"},
+    ),
+    _Metric("dsys", dsys, resampled_dsys, {"estimator": "histograms", "omega": 1}),
+    *(
+        _Metric(
+            "min_dcf",
+            partial(min_dcf, p_target=p),
+            lambda resamples, p=p: min_dcfs(resamples.hulls, p),  # type: ignore[misc]
+            {"estimator": "normalised", "p": p},
+            1.0,
+            weight=4,
+        )
+        for p in (0.01, 0.001)
+    ),
 )
 POINT_ESTIMATES: Mapping[str, Callable[[PooledScores], float]] = {
     metric.name: metric.function for metric in _METRICS if "p" not in metric.params
@@ -152,10 +161,18 @@ def verification(trials: ScoredTrials, resamples: int = 1000, seed: int = 0) -> 
 def _calibrated(level: float) -> _Metric:
     """D_sys from calibrated likelihood ratios, less the `level` at which strangers are taken for targets."""
 
-    def function(pooled: PooledScores) -> float:
-        return max(0.0, (dsys_pav(pooled) - level) / (1 - level)) if level < 1 else 0.0
+    def relative(value: Floats) -> Floats:
+        return np.maximum(0.0, (value - level) / (1 - level)) if level < 1 else np.zeros_like(value)
 
-    return _Metric("dsys_calibrated", function, {"estimator": "PAV", "omega": 1}, 1.0, weight=2, gain=1.0)
+    return _Metric(
+        "dsys_calibrated",
+        lambda pooled: float(relative(np.array(dsys_pav(pooled)))),
+        lambda resamples: relative(dsys_of_hulls(resamples.hulls)),
+        {"estimator": "PAV", "omega": 1},
+        1.0,
+        weight=2,
+        gain=1.0,
+    )
 
 
 def _null_record(null: DsysNull, trials: ScoredTrials, seed: int) -> Record:
@@ -196,74 +213,20 @@ def _difference_interval(value: float, samples: Floats, speakers: int, drawn: Ma
     return studentised_interval(value, samples, speakers, drawn)
 
 
-def _values(pooled: PooledScores, metrics: Sequence[_Metric] = _METRICS) -> list[float]:
-    return [metric.function(pooled) for metric in metrics]
-
-
 def _resample(
     trials: ScoredTrials, resamples: int, seed: int, metrics: Sequence[_Metric] = _METRICS
 ) -> tuple[Floats, int]:
     """The metrics of every resample (resamples × metrics), and the number of draws that had to be repeated."""
-    samples = np.empty((resamples, len(metrics)))
-    redrawn = 0
-    for number, (pooled, repeated) in enumerate(resampled(trials, resamples, seed)):
-        samples[number] = _values(pooled, metrics)
-        redrawn += repeated
-    return samples, redrawn
-
-
-def resampled(trials: ScoredTrials, resamples: int, seed: int) -> Iterator[tuple[PooledScores, int]]:
-    """The scores of every resample, and how many draws had to be repeated for it.
-
-    The same seed draws the same speakers, whatever the scores are.
-    """
-    resampling = Resampling.of(trials)
-    resampling.pooled.costs  # noqa: B018 (taken along by every resample)
-    done = repeated = 0
-    for drawn in draws(trials.n_speakers, seed) if resamples else ():
-        if (pooled := resampling(drawn)) is not None:
-            yield pooled, repeated
-            done += 1
-            repeated = 0
-            if done == resamples:
-                return
-        else:
-            repeated += 1
-
-
-def draws(speakers: int, seed: int) -> Iterator[NDArray[np.int64]]:
-    """How often each speaker is drawn, again and again."""
-    rng = generator(seed, "verification")
-    while True:
-        yield multiplicities(speakers, 1, rng)[0]
-
-
-@dataclass(frozen=True)
-class Resampling:
-    """Trials made ready to be counted again for drawn speakers."""
-
-    trials: ScoredTrials
-    pooled: PooledScores
-    position: NDArray[np.intp]
-    target: NDArray[np.intp]
-    nontarget: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, trials: ScoredTrials) -> Resampling:
-        """Sort the scores once and for all."""
-        pooled = trials.pooled()
-        position = np.searchsorted(pooled.score, trials.score)
-        return cls(trials, pooled, position, np.flatnonzero(trials.is_target), np.flatnonzero(~trials.is_target))
-
-    def __call__(self, drawn: NDArray[np.int64]) -> PooledScores | None:
-        """The scores where every speaker is `drawn` so often; None where no target or no nontarget trial is left."""
-        trials, target, nontarget = self.trials, self.target, self.nontarget
-        target_weight = drawn[trials.enroll[target]]
-        nontarget_weight = drawn[trials.enroll[nontarget]] * drawn[trials.speaker[nontarget]]
-        if not (target_weight.any() and nontarget_weight.any()):
-            return None
-        counts = (
-            np.bincount(self.position[rows], weight, len(self.pooled.score)).astype(np.int64)
-            for rows, weight in ((target, target_weight), (nontarget, nontarget_weight))
-        )
-        return self.pooled.reweighted(*counts)
+    statistics = [metric.statistic for metric in metrics]
+    if not resamples:
+        return np.empty((0, len(statistics))), 0
+    rows = SortedTrials.of(trials)
+    drawn = Draws(trials.n_speakers, seed)
+    parts: list[Floats] = []
+    missing, redrawn = resamples, 0
+    while missing:
+        values, whole = resample(rows, drawn(min(missing, rows.at_a_time)), statistics)
+        parts.append(values[whole])
+        missing -= int(whole.sum())
+        redrawn += int((~whole).sum())
+    return np.concatenate(parts), redrawn

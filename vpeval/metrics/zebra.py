@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vpeval.metrics.scores import Counts, Floats, PooledScores
+from vpeval.metrics.scores import Counts, Floats, Hulls, PooledScores
 
 _TAGS = (("0", 0.0), ("A", 1.0), ("B", 2.0), ("C", 4.0), ("D", 5.0), ("E", 6.0), ("F", math.inf))
 
@@ -37,14 +37,51 @@ def zebra(pooled: PooledScores) -> Zebra:
 
 def zebra_population(pooled: PooledScores) -> float:
     """Expected disclosure in bits."""
-    blocks = pooled.blocks
-    llr = blocks.llr(pooled.prior_log_odds)
-    return max(0.0, _mean_disclosure(llr, blocks.targets) + _mean_disclosure(-llr, blocks.nontargets)) / math.log(2)
+    return float(zebra_populations(pooled.hull)[0])
+
+
+def zebra_populations(hulls: Hulls) -> Floats:
+    """`zebra_population` of samples whose hulls are known."""
+    means = (
+        hulls.sums(np.where(counts > 0, _z(llr) * counts, 0)) / total
+        for llr, counts, total in (
+            (hulls.llr, hulls.targets, hulls.n_targets),
+            (-hulls.llr, hulls.nontargets, hulls.n_nontargets),
+        )
+    )
+    return np.maximum(0, sum(means)) / math.log(2)
 
 
 def zebra_individual(pooled: PooledScores) -> float:
     """Worst-case disclosure: log10 of the strongest likelihood ratio, for or against."""
-    return float(np.abs(pooled.laplace_llr).max()) / math.log(10)
+    return float(zebra_individuals(pooled.hull)[0])
+
+
+def zebra_individuals(hulls: Hulls) -> Floats:
+    """`zebra_individual` of samples whose hulls are known.
+
+    Smoothed likelihood ratios ascend, so that the strongest is the first or the last. The first of PAV is the least of
+    all scores up to any one, the last the greatest of all from any one on: with the virtual target and nontarget at
+    that end, or without them where they are pooled with no score.
+    """
+    nt, nn = hulls.n_targets, hulls.n_nontargets
+    last = np.append(hulls.starts[1:], len(hulls.targets)) - 1
+    above = hulls.spread(nt) - hulls.missed + hulls.targets, hulls.spread(nn) - hulls.rejected + hulls.nontargets
+
+    def log_odds(targets: Counts, nontargets: Counts) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.log(targets) - np.log(nontargets)
+
+    one_end, both_ends = log_odds(1 + nt, 1 + nn), log_odds(2 + nt, 2 + nn)
+    least = np.minimum.reduceat(log_odds(1 + hulls.missed, 1 + hulls.rejected), hulls.starts)
+    least = np.minimum(least, both_ends)
+    alone = log_odds(hulls.targets[hulls.starts], hulls.nontargets[hulls.starts])
+    least = np.where(least <= 0, least, np.minimum(alone, one_end))
+    most = np.maximum.reduceat(log_odds(1 + above[0], 1 + above[1]), hulls.starts)
+    most = np.maximum(most, both_ends)
+    alone = log_odds(hulls.targets[last], hulls.nontargets[last])
+    most = np.where(most >= 0, most, np.maximum(alone, one_end))
+    return np.maximum(np.abs(least - hulls.prior_log_odds), np.abs(most - hulls.prior_log_odds)) / math.log(10)
 
 
 def zebra_tag(individual: float) -> str:
@@ -54,12 +91,6 @@ def zebra_tag(individual: float) -> str:
     ['0', 'A', 'A', 'B', 'C', 'D', 'E', 'F']
     """
     return next(tag for tag, upper in _TAGS if individual <= upper)
-
-
-def _mean_disclosure(llr: Floats, counts: Counts) -> float:
-    """Mean of Z over trials; `llr` points towards the class whose trials are counted."""
-    present = np.flatnonzero(counts)
-    return float((_z(llr[present]) * counts[present]).sum() / counts.sum())
 
 
 def _z(a: Floats) -> Floats:

@@ -14,8 +14,9 @@ import numpy as np
 
 from vpeval.core.tables import read_table
 from vpeval.data.trials import read_scores, read_trials, trial_speakers
+from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.strongest import strongest_by
-from vpeval.metrics.verification import EERS, ScoredTrials
+from vpeval.metrics.verification import EERS
 from vpeval.results.records import Record
 from vpeval.results.strongest import STRONGEST
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from vpeval.core.files import write_text
 from vpeval.data.trials import Trials, trial_speakers
 from vpeval.metrics.curves import det_curve, ece_curves
+from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.scores import Floats, PooledScores
-from vpeval.metrics.verification import ScoredTrials, paired_difference, verification
+from vpeval.metrics.verification import paired_difference, verification
 from vpeval.results.records import Record
 
 _WITH_CURVES = ("eer_threshold", "zebra_population")

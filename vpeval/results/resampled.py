@@ -23,12 +23,10 @@ from vpeval.core.seeds import generator
 from vpeval.core.tables import read_table
 from vpeval.data.trials import Trials, TrialSpeakers, read_scores, read_trials, trial_speakers
 from vpeval.metrics.bootstrap import multiplicities
-from vpeval.metrics.cllr import min_cllr
-from vpeval.metrics.eer import eer_kaldi_fair, eer_rocch, eer_threshold
-from vpeval.metrics.paired import FAST, Ints, SortedTrials, resampled_eers
-from vpeval.metrics.scores import Floats, PooledScores
+from vpeval.metrics.resampling import ScoredTrials, SortedTrials, resample
+from vpeval.metrics.scores import Counts, Floats
 from vpeval.metrics.srd import Disclosure, Estimator, resampled
-from vpeval.metrics.verification import ScoredTrials
+from vpeval.metrics.verification import POINT_ESTIMATES, STATISTICS
 from vpeval.metrics.wer import count_errors
 from vpeval.protocols.ranked_inputs import RankedInputs
 from vpeval.results.headline import eer_of, headline_eer
@@ -41,14 +39,6 @@ log = logging.getLogger(__name__)
 
 DISCLOSURES = {"srd_max": "max_d", "srd_mean": "mean_d", "srd_idr": "idr", "srd_rank_spread": "rank_spread"}
 """Metrics of similarity rank disclosure, by the fields of `vpeval.metrics.srd.Disclosure`."""
-SLOW_RESAMPLES = 200
-"""Of what takes a loop over the resamples; a standard error is known to 5 % then."""
-_VALUE: dict[str, Callable[[PooledScores], float]] = {
-    "eer_kaldi": lambda pooled: eer_kaldi_fair(pooled).value,
-    "eer_threshold": lambda pooled: eer_threshold(pooled).value,
-    "eer_rocch": lambda pooled: eer_rocch(pooled).value,
-    "min_cllr": min_cllr,
-}
 _SECONDS = 2.0
 
 
@@ -133,13 +123,13 @@ class Draws:
         members: defaultdict[str, set[str]] = defaultdict(set)
         for name, spks in self._speakers.items():
             members[self._group[name]].update(spks)
-        self._drawn: dict[str, tuple[dict[str, int], Ints]] = {}
+        self._drawn: dict[str, tuple[dict[str, int], Counts]] = {}
         for group, everybody in members.items():
             index = {spk: i for i, spk in enumerate(sorted(everybody))}
             drawn = multiplicities(len(index), resamples, generator(seed, "comparison", group))
             self._drawn[group] = index, np.ascontiguousarray(drawn.T)
 
-    def of(self, name: str) -> Ints:
+    def of(self, name: str) -> Counts:
         """The draws of the speakers of a set, in their order."""
         index, drawn = self._drawn[self._group[name]]
         return drawn[[index[spk] for spk in self._speakers[name]]]
@@ -170,29 +160,13 @@ class TrialSet:
     def sample(self, one: Measured, draws: Draws) -> Sampled:
         """Resample the metric of a record."""
         trials, metric = self.scored(one), one.record.metric
-        drawn, pooled = draws.of(one.record.set), trials.pooled()
-        if metric in FAST:
-            rows = SortedTrials.of(trials.score, trials.is_target, trials.enroll, trials.speaker)
-            samples = resampled_eers(rows, drawn, metric)
-        else:
-            samples = _one_by_one(trials, pooled, drawn[:, :SLOW_RESAMPLES], metric)
+        drawn = np.ascontiguousarray(draws.of(one.record.set).T)
+        samples, _ = resample(SortedTrials.of(trials), drawn, [STATISTICS[metric]])
         targets = {self.speakers.names[i] for i in trials.enroll[trials.is_target]}
         who = frozenset(_qualified(one.record.set, spk) for spk in targets)
-        return Sampled(one.record, _VALUE[metric](pooled), samples, who, draws.group(one.record.set))
-
-
-def _one_by_one(trials: ScoredTrials, pooled: PooledScores, drawn: Ints, metric: str) -> Floats:
-    position = np.searchsorted(pooled.score, trials.score)
-    values = np.full(drawn.shape[1], np.nan)
-    for number, count in enumerate(drawn.T):
-        weight = count[trials.enroll] * np.where(trials.is_target, 1, count[trials.speaker])
-        targets, nontargets = (
-            np.bincount(position[rows], weight[rows], len(pooled.score)).astype(np.int64)
-            for rows in (trials.is_target, ~trials.is_target)
+        return Sampled(
+            one.record, POINT_ESTIMATES[metric](trials.pooled()), samples[:, 0], who, draws.group(one.record.set)
         )
-        if targets.any() and nontargets.any():
-            values[number] = _VALUE[metric](pooled.reweighted(targets, nontargets))
-    return values
 
 
 def _disclosures(found: Sequence[Measured], resamples: int, seed: int) -> list[Sampled]:

@@ -39,6 +39,26 @@ def test_all_pairs_give_the_matrix_of_a_list_of_them(condition, mode, seed, size
     assert found == pytest.approx(expected, rel=1e-12, nan_ok=True)
 
 
+@pytest.mark.parametrize("cells", [2, 16, 4096])
+@pytest.mark.parametrize(("condition", "mode"), [("oo", "full"), ("oa", "full"), ("oa", "vpc")])
+def test_however_coarse_the_cells_are_the_matrix_is_the_same(monkeypatch, cells, condition, mode):
+    monkeypatch.setattr(all_pairs, "_CELLS", cells)
+    monkeypatch.setattr(all_pairs, "_ROWS", 50)
+    found, expected = both(1, [60, 1, 45, 80], condition, mode, 4)
+    assert found == pytest.approx(expected, rel=1e-12, nan_ok=True)
+
+
+def test_cells_that_cannot_bend_the_hull_are_not_looked_into():
+    rng = np.random.default_rng(0)
+    targets, nontargets = (
+        np.bincount(rng.normal(centre, 3000, size).astype(int), minlength=40000)
+        for centre, size in ((23000, 20000), (20000, 200000))
+    )
+    is_open = all_pairs._may_bend(targets, nontargets)
+    assert is_open.any()
+    assert (targets + nontargets)[is_open].sum() < 0.1 * (targets + nontargets).sum()
+
+
 def test_the_number_of_rows_at_a_time_changes_nothing_that_can_be_seen(monkeypatch):
     monkeypatch.setattr(all_pairs, "_ROWS", 3)
     found, expected = both(0, [10, 4, 25], "oa", "full", 9)

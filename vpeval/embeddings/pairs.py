@@ -10,7 +10,7 @@ import numpy as np
 from vpeval.asv.scoring import UtteranceCosines
 from vpeval.core.errors import InputError
 from vpeval.embeddings.directory import Embeddings
-from vpeval.metrics.all_pairs import AllScores, similarity_of_all
+from vpeval.metrics.all_pairs import AllScores, Cells, similarity_of_all
 from vpeval.metrics.scores import Floats
 
 _ROWS = 256
@@ -37,20 +37,21 @@ class AllPairs:
         return list(self.original.speakers)
 
     @cached_property
-    def _scores(self) -> Floats:
-        """Room for the scores of one condition; new memory for each would cost as much as filling it."""
-        return np.zeros((len(self.original.utts),) * 2)
+    def _room(self) -> tuple[Floats, Cells]:
+        """Room for scores of one condition and their cells; new memory for each would cost as much as filling it."""
+        shape = (len(self.original.utts),) * 2
+        return np.zeros(shape), np.zeros(shape, np.int32)
 
     def matrices(self, condition: str, modes: tuple[str, ...]) -> list[Floats]:
         """The similarity matrix of a condition in each of the modes; the scores are made once, and forgotten."""
         sides = {"o": self.original, "a": self.anonymised}
         cosines = UtteranceCosines.of(*(sides[side] for side in condition))
         is_symmetric = condition != "oa"
-        scores, n = self._scores, len(self.original.utts)
+        (scores, cells), n = self._room, len(self.original.utts)
         for start in range(0, n, _ROWS):
             first = start if is_symmetric else 0
             scores[start : start + _ROWS, first:] = cosines.rows(slice(start, start + _ROWS), first)
-        made = AllScores(scores, self.original.starts, is_symmetric)
+        made = AllScores(scores, self.original.starts, is_symmetric, cells)
         if is_symmetric:  # both modes count the same pairs
             return [similarity_of_all(made, self.names)] * len(modes)
         return [similarity_of_all(made, self.names, mode) for mode in modes]

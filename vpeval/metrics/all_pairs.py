@@ -1,26 +1,55 @@
 """Voice similarity matrices of all pairs of utterances, whose scores are in memory and nowhere else.
 
-The scores of one condition are one matrix; nothing of the size of its pairs is made beside it but a sorted copy. PAV
-needs no more of the nontarget scores than how many lie between neighbouring target scores and at them, as those between
-two target scores always share one block; and a block is a range of scores, found by a table (`levels`). Values are
-those of `similarity.similarity_matrix`.
+The scores of one condition are one matrix; beside it stands the *cell* of every score on a grid of equal steps. PAV is
+the convex hull below a path that goes right by one for every trial and up by one for every target, in the order of the
+scores. The numbers of targets and nontargets in cells give the path at their ends. Inside a cell, it runs nowhere below
+the corner of all nontargets first and all targets then: where that corner is above the hull of the ends, no score of
+the cell can bend the hull, and all of them count as one. Other cells are open, and their scores, a few percent, are
+looked at one by one. So nothing of the size of the pairs is sorted, and values are those of
+`similarity.similarity_matrix`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.core.errors import InputError
-from vpeval.metrics.levels import Levels
-from vpeval.metrics.scores import Counts, Floats, PooledScores
+from vpeval.metrics.scores import Counts, Floats, PooledScores, pav_starts, pool
 from vpeval.metrics.similarity import matrix_of_sums
 
+Cells = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
 _ROWS = 256
+_CELLS = 1 << 20
+_SLACK = 1e-3
+"""Targets by which a hull may be off for rounding; it opens cells that need not be open, and never the reverse."""
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Cells of equal steps from `low` on."""
+
+    low: float
+    scale: float
+
+    @classmethod
+    def over(cls, low: float, high: float) -> _Grid:
+        with np.errstate(over="ignore", divide="ignore"):
+            scale = np.float64(_CELLS - 1) / (np.float64(high) - low)
+        return cls(low, float(scale) if np.isfinite(scale) else 0.0)
+
+    def __call__(self, scores: Floats) -> Cells:
+        """The cell of every score; it never decreases with the score."""
+        position = scores - self.low
+        position *= self.scale
+        return position.astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -33,20 +62,64 @@ class AllScores:
     score: Floats
     starts: Counts
     is_symmetric: bool
+    room: Cells | None = None
+    """Memory for the cells, if there is any: new memory costs as much as filling it."""
+
+    @property
+    def parts(self) -> list[slice]:
+        """The utterances of every speaker."""
+        return [slice(start, end) for start, end in pairwise(self.starts.tolist())]
+
+    @property
+    def regions(self) -> list[tuple[slice, slice]]:
+        """All scores that count, and more, some rows at a time."""
+        return [
+            (slice(row, min(row + _ROWS, part.stop)), slice(part.start if self.is_symmetric else 0, None))
+            for part in self.parts
+            for row in range(part.start, part.stop, _ROWS)
+        ]
+
+    @cached_property
+    def grid(self) -> _Grid:
+        """A grid over them."""
+        ends = [(self.score[region].min(), self.score[region].max()) for region in self.regions]
+        return _Grid.over(float(min(low for low, _ in ends)), float(max(high for _, high in ends)))
+
+    @cached_property
+    def cell(self) -> Cells:
+        """Their cells."""
+        cells = np.empty(self.score.shape, np.int32) if self.room is None else self.room
+        for region in self.regions:
+            cells[region] = self.grid(self.score[region])
+        return cells
+
+    def own(self, part: slice, halved: bool) -> Flags:
+        """Which pairs of two utterances of a speaker count."""
+        first, second = np.arange(part.start, part.stop)[:, None], np.arange(part.start, part.stop)
+        return first < second if halved else first != second
+
+    def of_others(self, halved: bool) -> Iterator[tuple[slice, slice]]:
+        """The regions of pairs of two speakers."""
+        for part in self.parts:
+            yield part, slice(part.stop, None)
+            if not halved:
+                yield part, slice(0, part.start)
 
 
 def similarity_of_all(scores: AllScores, names: Sequence[str], mode: str = "full") -> Floats:
     """The matrix of one condition; see `similarity.similarity_matrix`."""
     halved = scores.is_symmetric or mode == "vpc"
-    thresholds, llr = _calibrate(scores, halved, names)
+    calibration = _calibrate(scores, halved, names)
     total = np.zeros((len(names), len(names)))
-    for speaker, (start, end) in enumerate(pairwise(scores.starts.tolist())):
+    for speaker, part in enumerate(scores.parts):
         first = speaker if halved else 0
         begin = int(scores.starts[first])
-        for row in range(start, end, _ROWS):
-            rows = slice(row, min(row + _ROWS, end))
-            values = _look_up(thresholds, llr, scores.score[rows, begin:])
-            values[:, start - begin : end - begin][_left_out(rows, start, end, halved)] = 0
+        left_out = ~scores.own(part, halved)
+        for row in range(part.start, part.stop, _ROWS):
+            rows = slice(row, min(row + _ROWS, part.stop))
+            values = calibration(scores.score[rows, begin:], scores.cell[rows, begin:])
+            of_speaker = values[:, part.start - begin : part.stop - begin]
+            of_speaker[left_out[rows.start - part.start : rows.stop - part.start]] = 0
             sums = np.add.reduceat(values, scores.starts[first:-1] - begin, axis=1)
             total[speaker, first:] += sums.sum(axis=0)
     sizes = np.diff(scores.starts)
@@ -58,69 +131,82 @@ def similarity_of_all(scores: AllScores, names: Sequence[str], mode: str = "full
     return matrix_of_sums(total, count, names)
 
 
-def _left_out(rows: slice, start: int, end: int, halved: bool) -> NDArray[np.bool_]:
-    """Which pairs of `rows` with the utterances of the same speaker do not count."""
-    first, second = np.arange(rows.start, rows.stop)[:, None], np.arange(start, end)
-    return first >= second if halved else first == second
+@dataclass(frozen=True)
+class _Calibration:
+    """Log-likelihood ratios of cells, NaN where one has several; there, scores from a `step` on have the next."""
+
+    of_cell: Floats
+    step: Floats
+    of_step: Floats
+
+    def __call__(self, scores: Floats, cells: Cells) -> Floats:
+        """Those of scores."""
+        values = np.take(self.of_cell, cells)
+        if len(self.step):
+            unclear = np.flatnonzero(np.isnan(values))
+            place = np.searchsorted(self.step, np.take(scores, unclear), side="right")
+            values.ravel()[unclear] = self.of_step[place]
+        return values
 
 
-def _calibrate(scores: AllScores, halved: bool, names: Sequence[str]) -> tuple[Levels | None, Floats]:
-    """Log-likelihood ratios by Laplace-smoothed PAV, ascending, and the scores from which each but the first holds."""
-    parts = [slice(start, end) for start, end in pairwise(scores.starts.tolist())]
+def _calibrate(scores: AllScores, halved: bool, names: Sequence[str]) -> _Calibration:
+    """Laplace-smoothed PAV on the pairs that count."""
     if len(names) == 1:
         raise InputError(f"no pair of two speakers, only '{names[0]}'; two speakers or more are needed")
-    level, at_level = _targets(scores.score, parts, halved)
-    pooled = _pool(at_level, _edges(_nontargets(scores.score, parts, halved), level))
-    llr = pooled.laplace_llr
-    new = np.flatnonzero(np.diff(llr)) + 1
-    bound, below = np.divmod(pooled.score[new].astype(np.int64) - 1, 2)
-    # A block begins at a target score, or right after one where it begins with nontarget scores.
-    starts = np.where(below, np.nextafter(level[bound], np.inf), level[bound])
-    return Levels.of(starts) if len(new) else None, llr[np.concatenate(([0], new))]
-
-
-def _targets(score: Floats, parts: Sequence[slice], halved: bool) -> tuple[Floats, Counts]:
-    """The distinct scores of pairs of one speaker, ascending, and how often each is there."""
-    targets = np.concatenate([score[own, own][~_left_out(own, own.start, own.stop, halved)] for own in parts])
-    if not len(targets):
+    own = [(part, scores.own(part, halved)) for part in scores.parts]
+    targets = _count(scores.cell[part, part][counts] for part, counts in own)
+    if not targets.any():
         raise InputError("no pair of two utterances of one speaker; score speakers with two utterances or more")
-    return np.unique(targets, return_counts=True)
+    nontargets = _count(scores.cell[region].ravel() for region in scores.of_others(halved))
+    is_open = _may_bend(targets, nontargets)
+    closed = np.flatnonzero((targets + nontargets > 0) & ~is_open)
+    looked_at = _pool_open(scores, halved, own, is_open)
+    cells = np.concatenate((closed, scores.grid(looked_at.score)))
+    order = np.argsort(cells, kind="stable")
+    pooled = PooledScores(
+        order.astype(np.float64),
+        np.concatenate((targets[closed], looked_at.targets))[order],
+        np.concatenate((nontargets[closed], looked_at.nontargets))[order],
+    )
+    llr, cells = pooled.laplace_llr, cells[order]
+    first = np.flatnonzero(np.diff(cells, prepend=-1))
+    last = np.append(first[1:], len(cells)) - 1
+    of_cell = np.full(_CELLS, np.nan)
+    of_cell[cells[first]] = np.where(llr[first] == llr[last], llr[first], np.nan)
+    of_score = llr[order >= len(closed)]
+    starts = np.flatnonzero(np.diff(of_score, prepend=-np.inf))
+    return _Calibration(of_cell, looked_at.score[starts[1:]], of_score[starts])
 
 
-def _edges(others: Floats, level: Floats) -> Counts:
-    """How many of the sorted nontarget scores are below each level, and up to it: level by level, then all."""
-    edges = np.empty(2 * len(level) + 1, np.int64)
-    edges[0:-1:2] = np.searchsorted(others, level, side="left")
-    edges[1::2] = np.searchsorted(others, level, side="right")
-    edges[-1] = len(others)
-    return edges
-
-
-def _pool(at_level: Counts, edges: Counts) -> PooledScores:
-    """Counts in bins of ascending scores: below the first level, at it, between it and the next, and so on."""
-    nontargets = np.diff(edges, prepend=0)
-    targets = np.zeros_like(nontargets)
-    targets[1::2] = at_level
-    return PooledScores(np.arange(len(edges), dtype=np.float64), targets, nontargets).reweighted(targets, nontargets)
-
-
-def _nontargets(score: Floats, parts: Sequence[slice], halved: bool) -> Floats:
-    """The scores of pairs of two speakers, sorted."""
-    sizes = np.array([part.stop - part.start for part in parts])
-    pairs = (sizes.sum() ** 2 - (sizes**2).sum()) // (2 if halved else 1)
-    found, end = np.empty(pairs), 0
+def _count(parts: Iterable[Cells]) -> Counts:
+    """How many are in each cell; several small parts are counted together."""
+    total, waiting, size = np.zeros(_CELLS, np.int64), list[Cells](), 0
     for part in parts:
-        for beyond in (score[part, part.stop :], *([] if halved else [score[part, : part.start]])):
-            found[end : end + beyond.size] = beyond.ravel()
-            end += beyond.size
-    found.sort()
-    return found
+        waiting.append(part)
+        size += len(part)
+        if size >= _CELLS:
+            total += np.bincount(np.concatenate(waiting), minlength=_CELLS)
+            waiting, size = [], 0
+    return total + np.bincount(np.concatenate(waiting), minlength=_CELLS) if waiting else total
 
 
-def _look_up(thresholds: Levels | None, llr: Floats, scores: Floats) -> Floats:
-    if thresholds is None:
-        return np.full(scores.shape, llr[0])
-    blocks = thresholds.gaps(thresholds.cells(scores))
-    unclear = np.flatnonzero(blocks < 0)
-    blocks.ravel()[unclear] = thresholds.near(scores.ravel()[unclear])[1]
-    return llr[blocks]
+def _may_bend(targets: Counts, nontargets: Counts) -> Flags:
+    """Which cells may hold a vertex of the hull between their ends."""
+    some = np.flatnonzero(targets + nontargets)
+    t, n = targets[some], nontargets[some]
+    right, up = np.cumsum(t + n), np.cumsum(t)
+    ends = np.append(pav_starts(t, n)[1:], len(some)) - 1
+    hull_right, hull_up = (np.concatenate(([0], along[ends])) for along in (right, up))
+    corner_right, corner_up = right - t, up - t
+    is_open = np.zeros(len(targets), bool)
+    is_open[some] = (t > 0) & (n > 0) & (corner_up < np.interp(corner_right, hull_right, hull_up) + _SLACK)
+    return is_open
+
+
+def _pool_open(scores: AllScores, halved: bool, own: Sequence[tuple[slice, Flags]], is_open: Flags) -> PooledScores:
+    """The scores of open cells, which hold both classes."""
+    if not is_open.any():
+        return PooledScores(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))
+    targets = [scores.score[part, part][counts & is_open[scores.cell[part, part]]] for part, counts in own]
+    others = [scores.score[region][is_open[scores.cell[region]]] for region in scores.of_others(halved)]
+    return pool(np.concatenate(targets), np.concatenate(others))

@@ -38,10 +38,21 @@ _MOST_DIMENSIONS = 256
 _TINY = 1e-12
 
 
+@dataclass(frozen=True)
+class Seen:
+    """Vectors to be attacked, and their kernels where kernel machines attack them (width × vector × utterance)."""
+
+    vectors: Floats
+    kernels: Floats | None
+
+    def __getitem__(self, rows: Counts) -> Seen:
+        return Seen(self.vectors[rows], None if self.kernels is None else self.kernels[:, rows])
+
+
 class Attacker(Protocol):
     """What gives scores, several kinds of them for every vector."""
 
-    def __call__(self, vectors: Floats) -> Floats:
+    def __call__(self, seen: Seen) -> Floats:
         """Scores kind × vector × class (or the one quantity)."""
 
 
@@ -51,9 +62,9 @@ class Several:
 
     members: tuple[Attacker, ...]
 
-    def __call__(self, vectors: Floats) -> Floats:
+    def __call__(self, seen: Seen) -> Floats:
         """The scores of all."""
-        return np.concatenate([member(vectors) for member in self.members])
+        return np.concatenate([member(seen) for member in self.members])
 
 
 @dataclass(frozen=True)
@@ -64,9 +75,9 @@ class Linear:
     weights: Floats
     offsets: Floats
 
-    def __call__(self, vectors: Floats) -> Floats:
+    def __call__(self, seen: Seen) -> Floats:
         """Scores shrinkage × vector × class."""
-        return np.einsum("nd,hcd->hnc", vectors - self.centre, self.weights) + self.offsets[:, None]
+        return (seen.vectors - self.centre) @ self.weights.swapaxes(1, 2) + self.offsets[:, None]
 
 
 @dataclass(frozen=True)
@@ -112,67 +123,98 @@ class Speech:
 
 def _weights(covariance: Floats, targets: Floats) -> Floats:
     """Σ⁻¹ times every target, for every shrinkage of Σ: shrinkage × target × dimension."""
-    values, basis = np.linalg.eigh(covariance)
-    mean = max(float(values.mean()), _TINY)
-    rotated = targets @ basis
-    return np.stack([rotated / ((1 - h) * np.maximum(values, 0) + h * mean) @ basis.T for h in SHRINKAGE])
+    from scipy.linalg import cho_factor, cho_solve
+
+    identity = np.eye(len(covariance))
+    mean = max(float(np.trace(covariance)) / len(covariance), _TINY)
+    shrunk = ((1 - h) * covariance + h * mean * identity for h in SHRINKAGE)
+    factors = (cho_factor(one, overwrite_a=True, check_finite=False) for one in shrunk)
+    return np.stack([cho_solve(factor, targets.T, check_finite=False).T for factor in factors])
 
 
 @dataclass(frozen=True)
-class Utterances:
-    """Single utterances to learn from: vectors, the speaker of each, and the folds of speakers."""
+class Kernels:
+    """Kernel ridge regression on single utterances, without those of any speakers.
+
+    The inverse of a kernel matrix holds that of every part of it: what utterances weigh when others are left out takes
+    no more than a system of equations of the size of those.
+    """
 
     vectors: Floats
     owner: Counts
-    folds: Counts
+    widths: tuple[float, ...]
+    inverses: tuple[Floats, ...]
+    """Of the kernel matrix plus a penalty, for every width and penalty."""
 
     @classmethod
-    def some(cls, train: Embeddings, folds: Counts, seed: int) -> Utterances:
-        """At most `MOST_ROWS` utterances, and few of a speaker, speakers being served in turn."""
+    def of(cls, train: Embeddings, seed: int) -> Kernels:
+        """From at most `MOST_ROWS` utterances, and few of a speaker, speakers being served in turn."""
         order = train.shuffled(seed, "utterances of kernels")
         turn = np.arange(len(order)) - train.starts[train.owners]
         served = order[np.argsort(turn, kind="stable")][: int(np.count_nonzero(turn < _MOST_UTTS))]
         rows = np.sort(served[:MOST_ROWS])
-        return cls(train.vectors[rows].astype(np.float64), train.owners[rows], folds)
-
-    def machine(self, without: Collection[int], targets: Floats) -> Attacker:
-        """Kernel machines for the targets of speakers (speaker × target), which add up to 0 over speakers."""
-        rows = np.flatnonzero(~np.isin(self.folds[self.owner], list(without)))
-        return _Kernels.fitted(self.vectors[rows], targets[self.owner[rows]])
-
-
-@dataclass(frozen=True)
-class _Kernels:
-    """Kernel machines: for every width and penalty the weights of the utterances that were learnt from."""
-
-    vectors: Floats
-    widths: tuple[float, ...]
-    weights: tuple[Floats, ...]
-
-    @classmethod
-    def fitted(cls, vectors: Floats, targets: Floats) -> _Kernels:
-        from scipy.linalg import cho_factor, cho_solve
-
+        vectors = train.vectors[rows].astype(np.float64)
         square = _distances(vectors, vectors)
         typical = float(np.median(square)) or 1.0
         widths = tuple(typical / narrow for narrow in _NARROWER)
-        weights: list[Floats] = []
-        for width in widths:
-            kernel = np.exp(-square / width)
-            for penalty in _PENALTIES:
-                factor = cho_factor(kernel + penalty * np.eye(len(kernel)), check_finite=False)
-                weights.append(cho_solve(factor, targets, check_finite=False))
-        return cls(vectors, widths, tuple(weights))
+        kernels = (np.exp(-square / width) for width in widths)
+        inverses = tuple(_inverse(kernel, penalty) for kernel in kernels for penalty in _PENALTIES)
+        return cls(vectors, train.owners[rows], widths, inverses)
 
-    def __call__(self, vectors: Floats) -> Floats:
-        """Scores by every machine."""
+    def look(self, vectors: Floats) -> Floats:
+        """Kernels of vectors with the utterances: width × vector × utterance."""
         square = _distances(vectors, self.vectors)
-        weights = iter(self.weights)
-        scores = []
-        for width in self.widths:
-            kernel = np.exp(-square / width)
-            scores += [kernel @ next(weights) for _ in _PENALTIES]
-        return np.stack(scores)
+        return np.stack([np.exp(-square / width) for width in self.widths])
+
+    def learn(self, targets: Floats) -> Learnt:
+        """What is to be known of speakers (speaker × target)."""
+        return Learnt(self, np.stack([inverse @ targets[self.owner] for inverse in self.inverses]))
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """Weights of utterances from which targets of all speakers were learnt: machine × utterance × target."""
+
+    kernels: Kernels
+    weights: Floats
+
+    def machine(self, known: NDArray[np.bool_], mix: Floats) -> Machine:
+        """The same from speakers who are `known` alone, for mixtures of the targets (target × mixture)."""
+        out = np.flatnonzero(~known[self.kernels.owner])
+        weights = self.weights @ mix
+        for weight, inverse in zip(weights, self.kernels.inverses, strict=True):
+            # Whatever is wanted of those left out, they are to weigh nothing.
+            rows = inverse[out]
+            weight -= rows.T @ np.linalg.solve(rows[:, out], weight[out])
+            weight[out] = 0
+        return Machine(weights)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Weights of utterances, for every width and penalty: machine × utterance × target."""
+
+    weights: Floats
+
+    def __call__(self, seen: Seen) -> Floats:
+        """Scores machine × vector × target."""
+        if seen.kernels is None:
+            raise ValueError("a kernel machine needs the kernels of what it looks at")
+        kernels = np.repeat(seen.kernels, len(_PENALTIES), axis=0)
+        found: Floats = kernels @ self.weights
+        return found
+
+
+def _inverse(kernel: Floats, penalty: float) -> Floats:
+    from scipy.linalg import lapack
+
+    matrix = kernel + penalty * np.eye(len(kernel))
+    factor, failed = lapack.dpotrf(matrix, overwrite_a=True)
+    upper, failed_too = lapack.dpotri(factor, overwrite_c=True)
+    if failed or failed_too:
+        raise ValueError("kernels of these vectors have no inverse")
+    inverse: Floats = np.triu(upper) + np.triu(upper, 1).T
+    return inverse
 
 
 def _distances(x: Floats, y: Floats) -> Floats:

@@ -11,18 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations_with_replacement
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.asv.attributes import Attacker, Several, Speech, Utterances
+from vpeval.asv.attributes import Attacker, Kernels, Machine, Seen, Several, Speech
 from vpeval.asv.posteriors import fit
 from vpeval.core.seeds import generator
 from vpeval.metrics.inference import class_weights, rank_correlation
 from vpeval.metrics.vectors import Counts
 
 Floats = NDArray[np.float64]
+Folds = tuple[int, ...]
 
 FOLDS = 10
 NEVER = -1
@@ -71,39 +73,58 @@ class Lesson:
     """What attackers learn from: sums of all speech for linear ones, utterances for kernel machines, if these learn."""
 
     speech: Speech
-    utterances: Utterances | None
-    attackers: dict[tuple[int, ...], Attacker] = field(default_factory=dict)
+    kernels: Kernels | None
+    machines: dict[tuple[bytes, Folds], Machine] = field(default_factory=dict)
     """Kernel machines do not depend on L, and are made once."""
 
-    def classifier(self, without: tuple[int, ...], classes: Counts, n_classes: int, n_utts: int | None) -> Attacker:
-        """Attackers who do not know the speakers of some folds."""
-        linear = self.speech.classifier(without, classes, n_classes, n_utts)
-        if self.utterances is None:
-            return linear
-        if without not in self.attackers:
-            heard = ~np.isin(self.speech.folds, without)
-            sizes = np.bincount(classes[heard], minlength=n_classes)
-            targets = np.eye(n_classes)[classes] / sizes - 1 / sizes.sum()
-            self.attackers[without] = self.utterances.machine(without, targets * sizes.sum() / n_classes)
-        return Several((linear, self.attackers[without]))
+    def look(self, vectors: Floats) -> Seen:
+        """Vectors made ready to be attacked."""
+        return Seen(vectors, None if self.kernels is None else self.kernels.look(vectors))
 
-    def regressor(self, without: tuple[int, ...], values: Floats, n_utts: int | None) -> Attacker:
+    def classifiers(self, classes: Counts, n_classes: int, n_utts: int | None) -> Callable[[Folds], Attacker]:
+        """What makes attackers who do not know the speakers of some folds."""
+
+        def mix(heard: NDArray[np.bool_]) -> Floats:
+            """The indicator of a class over its size, less its mean over speakers."""
+            sizes = np.bincount(classes[heard], minlength=n_classes)
+            return (np.diag(sizes.sum() / sizes) - 1) / n_classes
+
+        linear = partial(self.speech.classifier, classes=classes, n_classes=n_classes, n_utts=n_utts)
+        return self._attackers(linear, np.eye(n_classes)[classes], mix)
+
+    def regressors(self, values: Floats, n_utts: int | None) -> Callable[[Folds], Attacker]:
         """The same for a quantity."""
-        linear = self.speech.regressor(without, values, n_utts)
-        if self.utterances is None:
+
+        def mix(heard: NDArray[np.bool_]) -> Floats:
+            """The quantity less its mean, in units of its deviation."""
+            return np.array([[1.0], [-values[heard].mean()]]) / (float(values[heard].std()) or 1.0)
+
+        linear = partial(self.speech.regressor, values=values, n_utts=n_utts)
+        return self._attackers(linear, np.column_stack((values, np.ones(len(values)))), mix)
+
+    def _attackers(
+        self, linear: Callable[[Folds], Attacker], targets: Floats, mix: Callable[[NDArray[np.bool_]], Floats]
+    ) -> Callable[[Folds], Attacker]:
+        """Linear ones, and kernel machines for mixtures of the targets of speakers."""
+        if self.kernels is None:
             return linear
-        if without not in self.attackers:
-            heard = values[~np.isin(self.speech.folds, without)]
-            scale = float(heard.std()) or 1.0
-            self.attackers[without] = self.utterances.machine(without, (values[:, None] - heard.mean()) / scale)
-        return Several((linear, self.attackers[without]))
+        learnt = self.kernels.learn(targets)
+
+        def make(without: Folds) -> Attacker:
+            key = targets.tobytes(), without
+            if key not in self.machines:
+                heard = ~np.isin(self.speech.folds, without)
+                self.machines[key] = learnt.machine(heard, mix(heard))
+            return Several((linear(without), self.machines[key]))
+
+        return make
 
 
 def infer_class(
     train: Lesson, known: Counts, test: Attacked, truth: Counts, prior: Floats, n_utts: int | None
 ) -> Floats:
     """Posteriors row × class of test vectors; ``known`` are the classes of training, ``truth`` of test speakers."""
-    scores = _Scores(test, lambda held: train.classifier(held, known, len(prior), n_utts))
+    scores = _Scores(test, train.look(test.vectors), train.classifiers(known, len(prior), n_utts))
     of_row = truth[test.owner]
     posteriors = np.tile(prior, (len(test.owner), 1))
     for fold in np.unique(test.folds):
@@ -120,7 +141,7 @@ def infer_class(
 
 def infer_quantity(train: Lesson, known: Floats, test: Attacked, truth: Floats, n_utts: int | None) -> Floats:
     """Predictions of a quantity, one per row, of which only the order means anything."""
-    scores = _Scores(test, lambda held: train.regressor(held, known, n_utts))
+    scores = _Scores(test, train.look(test.vectors), train.regressors(known, n_utts))
     predicted = np.empty(len(test.owner))
     for fold in np.unique(test.folds):
         own, others, seen = scores.of(int(fold))
@@ -135,8 +156,8 @@ def infer_quantity(train: Lesson, known: Floats, test: Attacked, truth: Floats, 
 class _Scores:
     """Scores of rows by attackers who know neither one nor two folds; each attacker is made once."""
 
-    def __init__(self, test: Attacked, make: Callable[[tuple[int, ...]], Attacker]) -> None:
-        self.test = test
+    def __init__(self, test: Attacked, seen: Seen, make: Callable[[Folds], Attacker]) -> None:
+        self.seen = seen
         self.fold_of = test.folds[test.owner]
         self.present = [int(fold) for fold in np.unique(test.folds)]
         pairs = combinations_with_replacement(self.present, 2)
@@ -151,7 +172,7 @@ class _Scores:
                 continue
             attacker = self.attackers[min(fold, other), max(fold, other)]
             rows = np.flatnonzero(self.fold_of[others] == other)
-            scores = attacker(self.test.vectors[others[rows]])
+            scores = attacker(self.seen[others[rows]])
             if seen is None:
                 seen = np.empty((scores.shape[0], len(others), scores.shape[2]))
             seen[:, rows] = scores
@@ -161,4 +182,4 @@ class _Scores:
 
     def final(self, fold: int) -> Floats:
         """Scores of the rows of a fold by the attacker who knows all others."""
-        return self.attackers[fold, fold](self.test.vectors[self.fold_of == fold])
+        return self.attackers[fold, fold](self.seen[np.flatnonzero(self.fold_of == fold)])

@@ -11,7 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from os import PathLike
 from pathlib import Path
 
@@ -106,7 +106,7 @@ def read_attributes(directories: Sequence[Path]) -> list[Attribute]:
     names = [{name for name in layout.present(directory) if layout.is_attribute(name)} for directory in directories]
     shared = set.intersection(*names) if names else set()
     if some := sorted(set().union(*names) - shared):
-        logging.info("%s is not in all data directories, and left out", layout.name_some(some))
+        _tell_left_out(layout.name_some(some))
     found = []
     for name in sorted(shared):
         values: dict[str, str] = {}
@@ -117,6 +117,12 @@ def read_attributes(directories: Sequence[Path]) -> list[Attribute]:
                     raise InputError(message, directory / name)
         found.append(Attribute(name.removeprefix("spk2"), values))
     return found
+
+
+@cache
+def _tell_left_out(names: str) -> None:
+    """Once, however many results are made from these directories."""
+    logging.info("not in all data directories, and left out: %s", names)
 
 
 def combined(classes: Sequence[Mapping[str, str]]) -> dict[str, str]:

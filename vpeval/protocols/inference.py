@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.asv.attributes import MANY_SPEAKERS, Space, Utterances, collect
+from vpeval.asv.attributes import MANY_SPEAKERS, Kernels, Space, collect
 from vpeval.asv.inference import FOLDS, NEVER, Attacked, Lesson, deal_classes, deal_values, infer_class, infer_quantity
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
@@ -61,11 +61,11 @@ def score_inference(
         raise InputError(f"has vectors of another size than {train.directory}; use one encoder", test.directory)
     space = Space.of(train, similarity)
     train, test = space.place(train), space.place(test)
-    scores = Scores([], [])
+    scores, lessons = Scores([], []), _Lessons(settings.seed)
     for part in conversations(settings.n_utts, test, np.arange(len(test.speakers))):
         found = []
         for attribute in attributes:
-            attack = _Attack(train, test, attribute, part, settings)
+            attack = _Attack(train, test, attribute, part, settings, lessons)
             if reason := attack.hindrance:
                 logging.info("attribute %s cannot be inferred: %s", attribute.name, reason)
                 continue
@@ -77,6 +77,25 @@ def score_inference(
     return scores
 
 
+class _Lessons:
+    """What attackers learn from: the same for most L, its kernels for most attributes as well, and made once."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.kernels: dict[tuple[str, ...], Kernels | None] = {}
+        self.made: dict[tuple[tuple[str, ...], bytes], Lesson] = {}
+
+    def of(self, learnt: Embeddings, held_out: Counts) -> Lesson:
+        """From the speech of speakers who are held out in the given folds."""
+        speakers = tuple(learnt.speakers)
+        if speakers not in self.kernels:
+            self.kernels[speakers] = Kernels.of(learnt, self.seed) if len(speakers) <= MANY_SPEAKERS else None
+        key = speakers, held_out.tobytes()
+        if key not in self.made:
+            self.made[key] = Lesson(collect(learnt, held_out, FOLDS), self.kernels[speakers])
+        return self.made[key]
+
+
 @dataclass(frozen=True)
 class _Attack:
     """One attribute of the speakers with enough utterances at one L."""
@@ -86,6 +105,7 @@ class _Attack:
     attribute: Attribute
     part: Conversation
     settings: Settings
+    lessons: _Lessons
 
     @property
     def label(self) -> str:
@@ -144,10 +164,7 @@ class _Attack:
 
     def _lesson(self, folds: Counts) -> Lesson:
         """What is learnt from, given the folds of the speakers who are attacked."""
-        held = self._held_out(folds)
-        few = len(self.learnt.speakers) <= MANY_SPEAKERS
-        utterances = Utterances.some(self.learnt, held, self.settings.seed) if few else None
-        return Lesson(collect(self.learnt, held, FOLDS), utterances)
+        return self.lessons.of(self.learnt, self._held_out(folds))
 
     @property
     def hindrance(self) -> str:

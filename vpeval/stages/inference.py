@@ -92,4 +92,8 @@ class Inference:
         )
         scores.write(out / RECORDS, self.tags, notes=self.notes)
         names = ", ".join(dict.fromkeys(str(r.params["attribute"]) for r in scores.records if "attribute" in r.params))
-        return f"{len(scores.records)} numbers about {names or 'no attribute'}"
+        told = f"{len(scores.records)} numbers about {names or 'no attribute'}"
+        if plan.recipe.train_sets and not plan.training_sets(attack):
+            # A weak attacker makes a system look better than it is.
+            told += ", learnt from evaluation speakers alone; an attacker with a back end adds training speakers"
+        return told

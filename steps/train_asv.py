@@ -4,16 +4,16 @@
 Usage: steps/train_asv.py [options] --data 'DIR ...' <attacker-conf> <out-dir>
  e.g.: steps/train_asv.py --data data/mini_train_mcadams conf/asv/ecapa_plda.yaml exp/mini/asv/ecapa_plda-mcadams
 
-Makes <out-dir> with encoder.yaml and model.ckpt (scratch, finetune) or codebook.npy (units), or with backend.npz
-(backend); epochs.jsonl and epochs.png tell how training went. Interrupted, the same command goes on with the next
-epoch. How to train on several machines: docs/cluster.md. With --dry-run true nothing is made: it says how much memory a
-process will need and how long an epoch will take, on this machine and on a GPU.
+Makes <out-dir> with encoder.yaml and model.ckpt (scratch, finetune, nuisance) or codebook.npy (units), or with
+backend.npz (backend); epochs.jsonl and epochs.png tell how scratch and finetune went. Interrupted, the same command
+goes on with the next epoch. How to train on several machines: docs/cluster.md. With --dry-run true nothing is made: it
+says how much memory a process will need and how long an epoch will take, on this machine and on a GPU.
 """
 
 import logging
 from pathlib import Path
 
-from vpeval.asv.attackers import MODES, UNITS, read_attacker
+from vpeval.asv.attackers import IN_ONE_GO, MODES, read_attacker
 from vpeval.asv.train import Machine, Training, train_attacker
 from vpeval.core import script
 from vpeval.core.errors import InputError
@@ -62,8 +62,8 @@ def main() -> None:
 
 def tell(training: Training, machine: Machine) -> None:
     """Print what a training would take, without starting it."""
-    if training.mode in ("backend", UNITS):
-        raise InputError("back ends and units are estimated in seconds; --dry-run is for networks", training.profile)
+    if training.mode in ("backend", *IN_ONE_GO):
+        raise InputError(f"--dry-run is for trainings in epochs, which '{training.mode}' is not", training.profile)
     from vpeval.asv.estimate import SUSTAINED, estimate
     from vpeval.asv.neural import trainable_encoder
     from vpeval.asv.training import Profile, read_corpus

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../../path.sh" && exec python3 "$0" "$@"'
-"""Train the network of an attacker, or learn its units; the job of steps/train_asv.py.
+"""Train the network of an attacker, or learn its units or its nuisance; the job of steps/train_asv.py.
 
-Usage: steps/jobs/train_asv.py [options] scratch|finetune|units <encoder-conf> <profile> <out-dir> <data-dir> ...
+Usage: steps/jobs/train_asv.py [options] <mode> <encoder-conf> <profile> <out-dir> <data-dir> ...
  e.g.: steps/jobs/torchrun.sh 4 steps/jobs/train_asv.py \\
          scratch conf/asv/ecapa_512.yaml conf/asv/train/vpc2024.yaml exp/libri/asv/ecapa_scratch-b5 data/train_b5
 
@@ -13,7 +13,7 @@ import os
 import shutil
 from pathlib import Path
 
-from vpeval.asv.attackers import UNITS
+from vpeval.asv.attackers import IN_ONE_GO, UNITS
 from vpeval.asv.train import Training
 from vpeval.core import script
 from vpeval.core.errors import InputError
@@ -27,7 +27,7 @@ def main() -> None:
     parser = script.Parser(__doc__)
     parser.add_argument("--seed", type=script.natural, default=0)
     parser.add_argument("--num-threads", type=script.positive, default=1)
-    parser.add_argument("mode", choices=("scratch", "finetune", UNITS))
+    parser.add_argument("mode", choices=("scratch", "finetune", *IN_ONE_GO))
     parser.add_argument("conf", metavar="encoder-conf", type=Path)
     parser.add_argument("profile", type=Path)
     parser.add_argument("out", metavar="out-dir", type=Path)
@@ -42,8 +42,8 @@ def main() -> None:
         return
     refuse_target(args.out, training.places)
     work = args.out.with_name(f".{args.out.name}.work")
-    if args.mode == UNITS:
-        learn_units(args, work)
+    if args.mode in IN_ONE_GO:
+        learn(args, work)
     else:
         train_encoder(args, work, made_from.digest)
     if is_first_process():
@@ -81,17 +81,22 @@ def train_encoder(args: argparse.Namespace, work: Path, made_from: str) -> None:
         print(f"{args.out}: {args.mode} on {len(corpus.wavs)} utterances of {len(corpus.speakers)} speakers")
 
 
-def learn_units(args: argparse.Namespace, work: Path) -> None:
-    """Learn discrete units."""
+def learn(args: argparse.Namespace, work: Path) -> None:
+    """Learn discrete units, or the nuisance of an encoder."""
+    from vpeval.asv.nuisance import train_nuisance
     from vpeval.asv.units import train_units
     from vpeval.core import compute
     from vpeval.data.directory import DataDir
 
     compute.set_up(args.num_threads)
     shutil.rmtree(work, ignore_errors=True)
-    wavs = [wav for directory in args.data for wav in DataDir.load(directory).wav.values()]
-    utts, frames = train_units(args.conf, args.profile, wavs, args.seed, work / "out")
-    print(f"{args.out}: units of {frames} frames of {utts} utterances")
+    utts = [pair for directory in args.data for pair in DataDir.load(directory).wav.items()]
+    if args.mode == UNITS:
+        heard, frames = train_units(args.conf, args.profile, utts, args.seed, work / "out")
+        print(f"{args.out}: units of {frames} frames of {heard} utterances")
+    else:
+        heard, minutes = train_nuisance(args.conf, args.profile, utts, args.seed, work / "out")
+        print(f"{args.out}: nuisance of {heard} utterances, {minutes:.1f} minutes")
 
 
 def is_begun(work: Path, made_from: str) -> bool:

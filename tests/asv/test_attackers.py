@@ -71,7 +71,7 @@ def test_a_wrong_name_is_answered_with_the_right_ones(tmp_path):
     with pytest.raises(InputError, match=r"b.yaml: no such attacker; there are a"):
         read_attacker(tmp_path / "b.yaml")
     with pytest.raises(
-        InputError, match="'mode' must be one of scratch, finetune, backend, units, fusion, not 'magic'"
+        InputError, match="'mode' must be one of scratch, finetune, backend, units, nuisance, fusion, not 'magic'"
     ):
         read_attacker(tmp_path / "a.yaml")
 

@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 
-from vpeval.asv.perturbation import Perturbation, equalise, shift_pitch
-from vpeval.asv.training import Profile, _Batches, _Speech, read_corpus
+from vpeval.asv.perturbation import Perturbation, equalise, move_formants, shift_pitch
 from vpeval.audio.f0 import track_f0
 from vpeval.audio.io import RATE
-from vpeval.core.errors import InputError
-from vpeval.core.seeds import generator
 
-STRONG = Perturbation(formants=1.3, f0=1.6, equaliser=10.0)
+STRONG = Perturbation(formants=1.3, bend=1.25, f0=1.6, equaliser=10.0)
 TIME = np.arange(2 * RATE) / RATE
 
 
@@ -70,36 +67,28 @@ def test_silence_stays_silence():
     assert not STRONG(np.zeros(RATE, np.float32), np.random.default_rng(0)).any()
 
 
-def test_utterances_are_drawn_anew_in_every_epoch_and_alike_in_every_validation(buzzers):
-    corpus = read_corpus([buzzers])
-    profile = Profile(3, 10, 0.3, 0.2, 30.0, "adam", 0.01, 1e-4, 0.0, 3, 0.2, False, (), 0, STRONG)
-    batches = _Batches(len(corpus.wavs), 4, seed=0)
-    training, validation = _Speech(corpus, profile, 0, batches), _Speech(corpus, profile, 0, None)
-    epochs = []
-    for batches.epoch in (1, 2, 1):
-        epochs.append(training[0][0].numpy())
-    assert (epochs[0] == epochs[2]).all() and not np.allclose(epochs[0], epochs[1])
-    assert (validation[0][0] == validation[0][0]).all()
-    plain = _Speech(corpus, Profile(**{**vars(profile), "perturb": None}), 0, None)[0][0].numpy()
-    expected = STRONG(plain, generator(0, "perturb", "validation", corpus.wavs[0]))
-    assert (validation[0][0].numpy() == expected).all()
+def peaks(wave):
+    """The frequencies of the loudest bin around 500 Hz, 1.5 and 3 kHz."""
+    power = np.abs(np.fft.rfft(wave * np.hanning(len(wave)))) ** 2
+    smooth = np.convolve(power, np.hanning(400), "same")
+    return [
+        low + int(smooth[2 * low : 2 * high].argmax()) / 2 for low, high in ((250, 900), (1000, 2100), (2300, 4200))
+    ]
 
 
-@pytest.mark.parametrize(
-    ("section", "complaint"),
-    [
-        ("{formants: 3.0, f0: 1.5, equaliser: 10}", "from 1 .* to 2"),
-        ("{formants: 1.2, f0: 0.5, equaliser: 10}", "from 1 .* to 2"),
-        ("{formants: 1.2, f0: 1.5, equaliser: -1}", "from 0 .* to 40 dB"),
-        ("{formants: 1.2, f0: 1.5}", "'perturb.equaliser' is missing"),
-        ("{formants: 1.2, f0: 1.5, equaliser: 10, noise: 1}", "unknown key 'perturb.noise'"),
-        ("strong", "'perturb' must be of type dict"),
-    ],
-)
-def test_a_profile_says_what_is_wrong_with_its_perturbation(tmp_path, section, complaint):
-    from profiles import PROFILE
+def test_formants_move_by_the_factors_around_them():
+    noise = np.random.default_rng(0).normal(0, 1, 2 * RATE)
+    frequency = np.fft.rfftfreq(len(noise), 1 / RATE)
+    shape = 0.01 + sum(np.exp(-(((frequency - at) / 120) ** 2)) for at in (500, 1500, 3000))
+    vowel = np.fft.irfft(np.fft.rfft(noise) * shape)
+    assert move_formants(vowel, np.ones(5)) == pytest.approx(vowel, abs=1e-6)
+    for factors in (np.full(5, 1.2), np.full(5, 1 / 1.2), np.array([1.3, 1.2, 1.0, 0.9, 0.9])):
+        at = np.array([500.0, 1500.0, 3000.0])
+        expected = np.interp(at, [300, 900, 2000, 3500, 6000], np.array([300, 900, 2000, 3500, 6000]) * factors)
+        assert peaks(move_formants(vowel, factors)) == pytest.approx(expected.tolist(), rel=0.04)
 
-    path = tmp_path / "x.yaml"
-    path.write_text(PROFILE.format(epochs=1, augment="false") + f"perturb: {section}\n")
-    with pytest.raises(InputError, match=complaint):
-        Profile.read(path)
+
+def test_formants_that_would_pass_each_other_meet():
+    wave = melody(np.full(2 * RATE, 150.0))
+    moved = move_formants(wave, np.array([2.0, 2.0, 0.4, 2.0, 2.0]))
+    assert moved.shape == wave.shape and np.isfinite(moved).all()

@@ -28,13 +28,13 @@ def start(tmp_path):
     return path
 
 
-def learn(start, wavs, out, seed=0):
-    train_units(start, start.parent / "units.yaml", wavs, seed, out)
+def learn(start, utts, out, seed=0):
+    train_units(start, start.parent / "units.yaml", utts, seed, out)
     return load_encoder(out / "encoder.yaml")
 
 
-def wavs_of(data):
-    return [line.split(None, 1)[1] for line in (data / "wav.scp").read_text().splitlines()]
+def utts_of(data):
+    return [tuple(line.split(None, 1)) for line in (data / "wav.scp").read_text().splitlines()]
 
 
 def test_the_nearest_centre_is_found_and_the_first_of_equals():
@@ -97,23 +97,23 @@ def test_pauses_do_not_count(start):
 
 
 def test_learning_units_twice_gives_the_same_bytes_and_another_seed_other_ones(start, buzzers, tmp_path):
-    wavs = wavs_of(buzzers)
+    utts = utts_of(buzzers)
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
-        learn(start, wavs, tmp_path / name, seed)
+        learn(start, utts, tmp_path / name, seed)
     first, second, other = ((tmp_path / name / "codebook.npy").read_bytes() for name in "abc")
     assert first == second != other
 
 
 def test_speech_beyond_the_minutes_of_the_profile_is_not_listened_to(start, buzzers, tmp_path):
     (tmp_path / "units.yaml").write_text(PROFILE.replace("1.0", "0.02"))
-    heard, frames = train_units(start, tmp_path / "units.yaml", wavs_of(buzzers), 0, tmp_path / "out")
-    assert 120 <= frames < 300 and heard < len(wavs_of(buzzers))
+    heard, frames = train_units(start, tmp_path / "units.yaml", utts_of(buzzers), 0, tmp_path / "out")
+    assert 120 <= frames < 300 and heard < len(utts_of(buzzers))
 
 
 def test_vectors_of_speakers_differ_and_do_not_depend_on_the_order_of_utterances(start, buzzers, tmp_path):
-    wavs = wavs_of(buzzers)
-    encoder = learn(start, wavs, tmp_path / "out")
-    waves = [soundfile.read(wav, dtype="float32")[0] for wav in wavs]
+    utts = utts_of(buzzers)
+    encoder = learn(start, utts, tmp_path / "out")
+    waves = [soundfile.read(wav, dtype="float32")[0] for _, wav in utts]
     forwards = [encoder.embed(wave) for wave in waves]
     backwards = [encoder.embed(wave) for wave in reversed(waves)][::-1]
     assert all((a == b).all() for a, b in zip(forwards, backwards, strict=True))
@@ -122,7 +122,7 @@ def test_vectors_of_speakers_differ_and_do_not_depend_on_the_order_of_utterances
 
 @pytest.mark.parametrize("length", [1, 100, 4000, 16001])
 def test_short_utterances_have_vectors_too(start, buzzers, tmp_path, length):
-    encoder = learn(start, wavs_of(buzzers), tmp_path / "out")
+    encoder = learn(start, utts_of(buzzers), tmp_path / "out")
     wave = np.random.default_rng(length).normal(0, 0.1, length).astype(np.float32)
     assert encoder.embed(wave).sum() == pytest.approx(1)
 
@@ -159,7 +159,7 @@ def test_a_wrong_configuration_is_a_clear_error(tmp_path, content, complaint):
 def test_too_little_speech_for_so_many_units_is_a_clear_error(start, buzzers, tmp_path):
     (tmp_path / "units.yaml").write_text(PROFILE.replace("6", "60000"))
     with pytest.raises(InputError, match=r"frames for 60000 centres; ask for fewer"):
-        learn(start, wavs_of(buzzers)[:1], tmp_path / "out")
+        learn(start, utts_of(buzzers)[:1], tmp_path / "out")
 
 
 def test_attackers_by_units_compare_histograms_by_their_distance():

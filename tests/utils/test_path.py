@@ -180,7 +180,7 @@ def bare(clone: Clone) -> Clone:
         ("steps/extract_embeddings.py", "launcher of the jobs"),
         ("local/anon/mcadams/anonymize.py", "--lpc-order"),
         ("utils/check_hook.sh", "--time-limit"),
-        ("steps/train_asv.sh", "--mode {scratch,finetune,backend,units}"),
+        ("steps/train_asv.sh", "--mode {scratch,finetune,backend,units,nuisance}"),
         ("local/prepare_sets.sh", "Usage: local/prepare_sets.sh"),
         ("utils/run.py", "Run a command, or an array of commands"),
     ],

@@ -19,8 +19,10 @@ from vpeval.asv.kinds import FOREIGN, SIMILARITY, class_of, foreign_of, program_
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 
-UNITS = "units"
-MODES = ("scratch", "finetune", "backend", UNITS)
+UNITS, NUISANCE = "units", "nuisance"
+IN_ONE_GO = (UNITS, NUISANCE)
+"""Trainings without epochs, which one process does."""
+MODES = ("scratch", "finetune", "backend", *IN_ONE_GO)
 PRETRAINED = "pretrained"
 FUSION = "fusion"
 SAME, ORIGINAL = "same", "original"

@@ -2,7 +2,8 @@
 
 After NANSY (Choi et al., NeurIPS 2021), in three steps with numbers drawn anew each time: an equaliser of a few bands;
 a change of pitch, which multiplies the mean and the range of F0 alike, so that intonation in semitones stays; and a
-stretch of the spectral envelope, which moves the formants. Rhythm, rate and intonation remain.
+warp of the spectral envelope, which moves all formants together and, more or less, each on its own. Rhythm, rate and
+intonation remain.
 """
 
 from __future__ import annotations
@@ -14,30 +15,36 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal
 
-from vpeval.anon.vtln import stretch_envelope
+from vpeval.anon.vtln import BINS, warp_envelope
 from vpeval.audio.io import RATE
 from vpeval.core.config import check_section
 from vpeval.core.errors import InputError
 
 _BANDS = np.geomspace(60, RATE / 2, 10)
+_FORMANTS = np.array([300.0, 900.0, 2000.0, 3500.0, 6000.0])
+_LEAST = 1e-6  # of a bin between formants that would meet
 _FFT = 1024
 _SHIFT = 256
 
 
 @dataclass(frozen=True)
 class Perturbation:
-    """The greatest factors, up and down, on formants and on F0, and the greatest gain of a band in dB."""
+    """The greatest factors, up and down, and the greatest gain of a band in dB.
+
+    `formants` is on all formants alike, `bend` on each beside that.
+    """
 
     formants: float
+    bend: float
     f0: float
     equaliser: float
 
     @classmethod
     def read(cls, section: object, path: Path) -> Perturbation:
         """That of a training profile."""
-        found = cls(**check_section(section, "perturb", path, formants=float, f0=float, equaliser=float))
-        if not (1 <= found.formants <= 2 and 1 <= found.f0 <= 2):
-            raise InputError("'perturb': factors on formants and f0 are from 1 (none) to 2", path)
+        found = cls(**check_section(section, "perturb", path, formants=float, bend=float, f0=float, equaliser=float))
+        if not all(1 <= factor <= 2 for factor in (found.formants, found.bend, found.f0)):
+            raise InputError("'perturb': formants, bend and f0 are factors from 1 (none) to 2", path)
         if not 0 <= found.equaliser <= 40:
             raise InputError("'perturb': the equaliser has from 0 (none) to 40 dB", path)
         return found
@@ -45,10 +52,11 @@ class Perturbation:
     def __call__(self, wave: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
         """The wave in another voice, as long and as loud as before."""
         gains, (pitch, formants) = rng.uniform(-1, 1, len(_BANDS)), rng.uniform(-1, 1, 2).tolist()
-        f0_factor, formant_factor = float(self.f0**pitch), float(self.formants**formants)
+        f0_factor = float(self.f0**pitch)
+        bends = rng.uniform(0, 1) * rng.uniform(-1, 1, len(_FORMANTS))
         changed = shift_pitch(equalise(wave, self.equaliser * gains), f0_factor)
         # The change of pitch has moved the formants as well.
-        changed = stretch_envelope(changed, formant_factor / f0_factor)
+        changed = move_formants(changed, self.formants**formants * self.bend**bends / f0_factor)
         before, after = (float(np.mean(np.square(x, dtype=np.float64))) for x in (wave, changed))
         return (np.sqrt(before / max(after, 1e-20)) * changed).astype(np.float32)
 
@@ -61,6 +69,14 @@ def equalise(wave: NDArray[np.floating], gains: NDArray[np.float64]) -> NDArray[
         spectrum * 10 ** (np.interp(places, np.log(_BANDS), gains) / 20), len(wave)
     )
     return filtered
+
+
+def move_formants(wave: NDArray[np.floating], factors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The wave with its envelope at 300, 900, 2000, 3500 and 6000 Hz moved by factors, and between in proportion."""
+    top = BINS - 1
+    places = _FORMANTS / (RATE / 2) * top
+    moved = np.maximum.accumulate(np.minimum(places * factors, top - 1)) + _LEAST * np.arange(len(places))
+    return warp_envelope(wave, np.interp(np.arange(BINS), [0, *moved, top], [0, *places, top]))
 
 
 def shift_pitch(wave: NDArray[np.floating], factor: float) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vpeval.asv.attackers import MODES, UNITS
+from vpeval.asv.attackers import IN_ONE_GO, MODES
 from vpeval.asv.kinds import encoder_files
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
@@ -107,8 +107,8 @@ def train_attacker(training: Training, embeddings: Path, machine: Machine) -> No
 
 
 def _processes(training: Training, machine: Machine) -> int:
-    """How many train together: units are learnt by one."""
-    return 1 if training.mode == UNITS else machine.world
+    """How many train together."""
+    return 1 if training.mode in IN_ONE_GO else machine.world
 
 
 def _train_network(training: Training, machine: Machine) -> None:

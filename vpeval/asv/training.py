@@ -24,7 +24,6 @@ from vpeval.asv.checkpoints import Checkpointer
 from vpeval.asv.epochs import FILE as EPOCHS
 from vpeval.asv.epochs import add_epoch
 from vpeval.asv.neural import NeuralEncoder
-from vpeval.asv.perturbation import Perturbation
 from vpeval.asv.speechbrain import (
     AdditiveAngularMargin,
     Brain,
@@ -69,17 +68,12 @@ class Profile:
     augment: bool
     freeze: tuple[str, ...]
     workers: int
-    perturb: Perturbation | None = None
-    """How every utterance is made to sound like somebody else, anew in every epoch; None: not at all."""
 
     @classmethod
     def read(cls, path: Path) -> Profile:
         """Read and check a yaml."""
         kinds = {"int": int, "float": float, "str": str, "bool": bool, "tuple[str, ...]": list}
-        keys = {field.name: kinds.get(str(field.type), dict) for field in fields(cls)}
-        settings = read_config(path, "perturb", **keys)
-        if "perturb" in settings:
-            settings["perturb"] = Perturbation.read(settings["perturb"], path)
+        settings = read_config(path, **{field.name: kinds[str(field.type)] for field in fields(cls)})
         profile = cls(**{**settings, "freeze": tuple(settings["freeze"])})
         for name in ("epochs", "batch", "crop_seconds", "scale", "rate", "lowest_rate", "cycle_epochs"):
             if getattr(profile, name) <= 0:
@@ -198,26 +192,22 @@ class _Batches(Sampler[list[int]]):
 
 
 class _Speech(Dataset[tuple[torch.Tensor, int]]):
-    """Crops of one length, perturbed as the profile says: random ones in training, from the middle in validation.
-
-    In validation, where `batches` is None, every epoch hears the same.
-    """
+    """Crops of one length: random ones in training, from the middle in validation (`batches` is None)."""
 
     def __init__(self, corpus: Corpus, profile: Profile, seed: int, batches: _Batches | None) -> None:
         self.corpus, self.seed, self.batches = corpus, seed, batches
-        self.samples, self.perturb = int(profile.crop_seconds * RATE), profile.perturb
+        self.samples = int(profile.crop_seconds * RATE)
 
     def __len__(self) -> int:
         return len(self.corpus.wavs)
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
-        source = self.corpus.wavs[index]
-        epoch = None if self.batches is None else self.batches.epoch
-        place = 0.5 if epoch is None else generator(self.seed, "crop", epoch, source).random()
-        wave = crop(read_audio(source), self.samples, place)
-        if self.perturb:
-            wave = self.perturb(wave, generator(self.seed, "perturb", "validation" if epoch is None else epoch, source))
-        return torch.from_numpy(wave), self.corpus.labels[index]
+        wave = read_audio(self.corpus.wavs[index])
+        if self.batches is None:
+            place = 0.5
+        else:
+            place = generator(self.seed, "crop", self.batches.epoch, self.corpus.wavs[index]).random()
+        return torch.from_numpy(crop(wave, self.samples, place)), self.corpus.labels[index]
 
 
 def crop(wave: np.ndarray, samples: int, place: float) -> np.ndarray:

@@ -8,7 +8,7 @@ mean of the histograms of its segments, as a speaker's reference is the mean of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +19,8 @@ from scipy.fft import dct
 from vpeval.asv.clusters import Floats, find_centres, nearest
 from vpeval.asv.kaldi.features import EnergyVad, speech
 from vpeval.asv.speechbrain import Fbank
-from vpeval.asv.waves import long_enough
-from vpeval.audio.io import RATE, read_audio
+from vpeval.asv.waves import in_random_order, long_enough
+from vpeval.audio.io import RATE
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path, write_text
@@ -117,8 +117,8 @@ def unit_histogram(units: NDArray[np.int64], count: int, segments: int) -> Frame
     return np.mean(shares, axis=0).astype(np.float32)
 
 
-def train_units(config: Path, profile: Path, wavs: list[str], seed: int, out: Path) -> tuple[int, int]:
-    """Learn the codebook of an encoder from utterances and write it with its yaml to `out`.
+def train_units(config: Path, profile: Path, utts: Sequence[tuple[str, str]], seed: int, out: Path) -> tuple[int, int]:
+    """Learn the codebook of an encoder from utterances (id, audio) and write it with its yaml to `out`.
 
     Returns the numbers of utterances and frames that were heard: utterances are drawn until there is as much speech as
     the profile wants, so that the time of training does not grow with the corpus.
@@ -129,12 +129,9 @@ def train_units(config: Path, profile: Path, wavs: list[str], seed: int, out: Pa
     features = FrozenFeatures(config)
     heard, frames = 0, []
     budget = wanted["minutes"] * 60 * RATE / features.hop
-    order = generator(seed, "units", "order").permutation(len(wavs))
-    for number, index in enumerate(order, start=1):
-        frames.append(features(read_audio(wavs[index])))
+    for _, wave in in_random_order(utts, generator(seed, "units", "order")):
+        frames.append(features(wave))
         heard += len(frames[-1])
-        if number % 10 == 0 or number == len(order):
-            print(f"progress: {number}/{len(order)}", flush=True)
         if heard >= budget:
             break
     try:

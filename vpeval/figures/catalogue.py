@@ -107,7 +107,8 @@ CATALOGUE = (
     Plot(
         "linkability_speakers",
         "Linkability of single speakers",
-        "Distribution over speakers of the probability to be linked. The mean hides speakers who are always found.",
+        "Distribution over speakers of the probability to be linked. The mean hides speakers who are always found. Of "
+        "attackers who share an attack model, the strongest is shown.",
         "per-speaker values of linkability (stage 8)",
         speakers.linkability_distributions,
     ),
@@ -129,7 +130,8 @@ CATALOGUE = (
         "zebra",
         "ZEBRA profiles",
         "Empirical cross-entropy over the prior. In brackets: expected disclosure in bits, worst case as log10 of the "
-        "likelihood ratio, and its category (0, A best … F worst).",
+        "likelihood ratio, and its category (0, A best … F worst). Of attackers who share an attack model, the "
+        "strongest is shown.",
         "ECE curves of verification (stage 6)",
         curves.zebra_profiles,
     ),
@@ -137,7 +139,8 @@ CATALOGUE = (
         "dsys",
         "Score distributions and linkability D_sys",
         "Scores of same and different speakers; the step line is the local linkability D of a histogram, the number "
-        "D_sys from calibrated scores, which is 0 without information, where it was measured.",
+        "D_sys from calibrated scores, which is 0 without information, where it was measured. Of attackers who "
+        "share an attack model, the strongest is shown.",
         "scores (stage 6) and the trials of the data directories",
         curves.dsys_distributions,
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,11 +21,11 @@ _DET_TICKS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
 
 def zebra_profiles(results: Results) -> Figure | None:
     """Empirical cross-entropy over the prior; titles are (population, individual, tag)."""
-    entries = [entry for entry in results.of("zebra_population") if entry.file("curves")]
+    entries = results.strongest([entry for entry in results.of("zebra_population") if entry.file("curves")])
     if not entries:
         return None
     individual = {(e.record.set, e.series): e.record for e in results.of("zebra_individual")}
-    figure, cells = _panels(results, entries, height=1.75, sharex=True, sharey=True)
+    figure, cells = _panels(results, entries, height=1.75)
     for (name, series), axis in cells.items():
         entry = next((e for e in entries if (e.record.set, e.series) == (name, series)), None)
         if entry is None:
@@ -37,10 +39,10 @@ def zebra_profiles(results: Results) -> Figure | None:
             axis.plot(x, curves["actual"], color=colour, lw=1, ls=(0, (4, 2)))
         axis.plot(x, minimum, color=colour)
         axis.fill_between(x, minimum, default, color=colour, alpha=0.14, lw=0)
-        axis.set_ylim(0, 1.15)
         worst = individual.get((name, series))
         parts = [f"{entry.record.value:.3f}", *([f"{worst.value:.2f}", worst.notes["tag"]] if worst else [])]
         axis.text(0.97, 0.98, f"({', '.join(parts)})", transform=axis.transAxes, ha="right", va="top", fontsize=7.5)
+    _alike(cells, xlim=(-7.7, 7.7), xticks=[-5, 0, 5], ylim=(0, 1.15), yticks=[0, 0.5, 1])
     figure.supxlabel("prior log-odds", fontsize=8.5)
     figure.supylabel("empirical cross-entropy (bit)", fontsize=8.5)
     lines = [
@@ -55,13 +57,13 @@ def zebra_profiles(results: Results) -> Figure | None:
 
 def dsys_distributions(results: Results) -> Figure | None:
     """Score distributions of the same and of different speakers, and the local linkability D between them."""
-    found = {(e.record.set, e.series): (e, read_pooled_scores(e, results.data)) for e in results.of("dsys")}
+    entries = results.strongest(results.of("dsys"))
+    found = {(e.record.set, e.series): (e, read_pooled_scores(e, results.data)) for e in entries}
     scored = {key: (entry, pooled) for key, (entry, pooled) in found.items() if pooled is not None}
     shown = {(e.record.set, e.series): e.record.value for e in results.of(results.dsys)}
     if not scored:
         return None
-    entries = [entry for entry, _ in scored.values()]
-    figure, cells = _panels(results, entries, height=1.75, sharey=True)
+    figure, cells = _panels(results, [entry for entry, _ in scored.values()], height=1.75)
     _share_scores(cells)
     for key, axis in cells.items():
         if key not in scored:
@@ -73,11 +75,10 @@ def dsys_distributions(results: Results) -> Figure | None:
             density = np.histogram(pooled.score, edges, weights=counts)[0]
             axis.stairs(density / density.max(), edges, color=colour, fill=True, alpha=0.65, lw=0)
         axis.stairs(*local_linkability(pooled), color=INK, lw=1.1)
-        axis.set_ylim(0, 1.2)
-        axis.set_yticks([0, 0.5, 1])
         axis.grid(False)
         value = shown.get(key, entry.record.value)
         axis.text(0.03, 0.98, f"D_sys {value:.3f}", transform=axis.transAxes, va="top", fontsize=7.5)
+    _alike(cells, ylim=(0, 1.2), yticks=[0, 0.5, 1])
     figure.supxlabel("score, on an axis of its own for every attacker", fontsize=8.5)
     figure.supylabel("distributions (peak at 1) and D(s)", fontsize=8.5)
     patches = [
@@ -98,7 +99,7 @@ def det_curves(results: Results) -> Figure | None:
 
     sets = list(dict.fromkeys(entry.record.set for entry in entries))
     columns = min(len(sets), 2 if len(sets) in (2, 4) else 3)
-    figure, axes = grid(-(-len(sets) // columns), columns, height=3.1, sharex=True, sharey=True)
+    figure, axes = grid(-(-len(sets) // columns), columns, height=3.1)
     cells = [axis for row in axes for axis in row]
     for axis, name in zip(cells, sets, strict=False):
         for entry in (e for e in entries if e.record.set == name):
@@ -107,13 +108,16 @@ def det_curves(results: Results) -> Figure | None:
                 x, y = ndtri(np.array(det["p_fa"])), ndtri(np.array(det["p_miss"]))
             x, y = np.clip(x, -8, 8), np.clip(y, -8, 8)
             axis.plot(x, y, color=results.colour(entry.series), ls=LINES.get(entry.model, "-"), lw=1.4)
-        ticks = ndtri(np.array(_DET_TICKS))
-        names = [f"{100 * tick:g}" for tick in _DET_TICKS]
-        axis.set_xticks(ticks, names)
-        axis.set_yticks(ticks, names)
-        axis.set(xlim=(ndtri(0.0008), ndtri(0.85)), ylim=(ndtri(0.0008), ndtri(0.85)), aspect="equal")
+        axis.set_aspect("equal")
         axis.axline((0, 0), slope=1, color=MUTED, lw=0.8, ls=(0, (1, 1.5)))
         axis.set_title(set_title(name))
+    ticks, names = ndtri(np.array(_DET_TICKS)), [f"{100 * tick:g}" for tick in _DET_TICKS]
+    ends = ndtri(0.0008), ndtri(0.85)
+    for axis in cells[: len(sets)]:
+        axis.set(xlim=ends, ylim=ends)
+        axis.set_xticks(ticks, names)
+        axis.set_yticks(ticks, names)
+        axis.label_outer()
     for axis in cells[len(sets) :]:
         axis.set_axis_off()
     figure.supxlabel("false alarms (%)", fontsize=8.5)
@@ -146,18 +150,23 @@ def _share_scores(cells: dict[tuple[str, Series], Axes]) -> None:
         axis.tick_params(labelbottom=name == lowest)
 
 
-def _panels(
-    results: Results, entries: list[Entry], height: float, **options: bool
-) -> tuple[Figure, dict[tuple[str, Series], Axes]]:
+def _alike(cells: dict[tuple[str, Series], Axes], **limits: Any) -> None:
+    """The same limits and ticks for all panels, with labels at the margins; to share axes takes twice as long."""
+    for axis in cells.values():
+        axis.set(**limits)
+        axis.label_outer()
+
+
+def _panels(results: Results, entries: list[Entry], height: float) -> tuple[Figure, dict[tuple[str, Series], Axes]]:
     """A panel for every set (row) and series (column), with titles at the margins."""
     sets = list(dict.fromkeys(entry.record.set for entry in entries))
     series = results.series(entries)
-    figure, axes = grid(len(sets), len(series), width=max(7.4, 2.2 * len(series)), height=height, **options)
+    figure, axes = grid(len(sets), len(series), width=max(7.4, 2.2 * len(series)), height=height)
     cells = {}
     for name, row in zip(sets, axes, strict=True):
         for each, axis in zip(series, row, strict=True):
             cells[name, each] = axis
         row[0].set_ylabel(set_title(name).replace(", ", "\n"), fontsize=8)
     for each, axis in zip(series, axes[0], strict=True):
-        axis.set_title(results.title(each))
+        axis.set_title(results.title(each).replace(", ", "\n"))
     return figure, cells

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,21 @@ class Results:
     def series(self, entries: Iterable[Entry]) -> list[Series]:
         """The different series of the entries: original first, then by system, from the weak attacker to the strong."""
         return sorted({entry.series for entry in entries}, key=self._rank)
+
+    def strongest(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Of attackers who share an attack model, the entries of the one who discloses most, on the mean of the sets.
+
+        The entries are of one metric that is the higher the more is disclosed.
+        """
+        values: dict[Series, list[float]] = {}
+        for entry in entries:
+            values.setdefault(entry.series, []).append(entry.record.value)
+        best: dict[tuple[str, str], Series] = {}
+        for series in self.series(entries):
+            before = best.setdefault(series[:2], series)
+            if fmean(values[series]) > fmean(values[before]):
+                best[series[:2]] = series
+        return [entry for entry in entries if entry.series in best.values()]
 
     def colour(self, series: Series) -> str:
         """The colour of a series in every figure."""

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from vpeval.figures.data import Results, speaker_values
+from vpeval.figures.data import Results, Series, speaker_values
 from vpeval.figures.style import INK, MUTED, grid, legend
 from vpeval.metrics.jaccard import jaccard
 from vpeval.protocols.speaker_overlap import Context, find_extremes, overlap_records
@@ -30,15 +30,19 @@ def linkability_distributions(results: Results) -> Figure | None:
     values = speaker_values(results.entries, _METRIC)
     if not values:
         return None
-    series = results.series(entry for entry, _ in values)
+    series = results.series(results.strongest(results.of(_METRIC)))
     lengths = sorted({value.L for _, value in values}, key=_by_length)
     n = min(value.N for _, value in values)
     figure, axes = grid(len(series), len(lengths), height=1.5, sharex=True, sharey=True)
+    axes[0][0].set_ylim(0, 100)  # of all: they share it
+    of_panel: dict[tuple[Series, str], list[float]] = {}
+    for entry, value in values:
+        if n == value.N:
+            of_panel.setdefault((entry.series, value.L), []).append(value.value)
     edges = np.linspace(0, 1, 11)
     for each, row in zip(series, axes, strict=True):
         for length, axis in zip(lengths, row, strict=True):
-            scores = np.array([v.value for e, v in values if e.series == each and length == v.L and n == v.N])
-            axis.set_ylim(0, 100)
+            scores = np.array(of_panel.get((each, length), []))
             axis.grid(False, axis="x")
             if not len(scores):
                 axis.text(0.5, 0.5, "not measured", transform=axis.transAxes, ha="center", color=MUTED)

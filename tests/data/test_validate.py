@@ -6,7 +6,9 @@ import pytest
 import soundfile as sf
 
 from vpeval.audio.io import write_wave
+from vpeval.data import sound
 from vpeval.data.directory import DataDir
+from vpeval.data.sound import Inspected
 from vpeval.data.validate import Problem, validate
 
 
@@ -27,6 +29,19 @@ def told(problems: list[Problem]) -> list[str]:
 
 def test_a_good_directory_has_no_problems(toy: DataDir) -> None:
     assert validate(toy.path) == []
+
+
+def test_audio_that_another_directory_has_named_is_not_opened_again(toy: DataDir, monkeypatch) -> None:
+    heard: dict[str, Inspected] = {}
+    wrong = toy.path / "wav.scp"
+    wrong.write_text(wrong.read_text().replace(".wav", ".nowhere", 1))
+    found = validate(toy.path, heard=heard)
+    assert [problem.kind for problem in found] == ["audio"]
+    assert set(heard) == set(toy.wav.values()) - {next(iter(toy.wav.values()))} | {
+        next(iter(toy.wav.values())).replace(".wav", ".nowhere", 1)
+    }
+    monkeypatch.setattr(sound, "_inspect", None)
+    assert validate(toy.path, heard=heard) == found
 
 
 def test_a_problem_reads_as_file_line_message_remedy() -> None:

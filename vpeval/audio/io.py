@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import signal
+import stat
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,9 +78,13 @@ def _open(entry: str) -> sf.SoundFile:
     name = _name(entry)
     if is_pipe(entry):
         return _open_source(io.BytesIO(_run_pipe(entry)), name)
-    if not Path(entry).is_file():
+    try:
+        status = Path(entry).stat()
+    except (OSError, ValueError):
+        status = None
+    if status is None or not stat.S_ISREG(status.st_mode):
         raise InputError("no such audio file; fix wav.scp or put the file there", name)
-    if Path(entry).stat().st_size == 0:
+    if status.st_size == 0:
         raise InputError("audio file is empty (0 bytes); make it again", name)
     return _open_source(entry, name)
 
@@ -114,21 +119,22 @@ def _read_finite(sound: sf.SoundFile, name: str) -> np.ndarray:
 
 
 def _read_all(sound: sf.SoundFile, name: str) -> np.ndarray:
-    blocks = []
-    if not _knows_length(sound):
+    blocks, count = [], 0
+    stated = sound.frames if _knows_length(sound) else None
+    if stated is None:
         # soundfile seeks after every read, and there is no seeking where the length is not known.
         sound.seekable = lambda: False
     try:
-        while len(block := sound.read(_BLOCK, dtype="float32")):
+        while count != stated and len(block := sound.read(_BLOCK, dtype="float32")):
             blocks.append(block)
+            count += len(block)
     except sf.LibsndfileError as error:
         raise InputError(f"cannot be decoded to its end ({error.error_string}); make it again", name) from None
-    count = sum(map(len, blocks))
-    if _knows_length(sound) and count < sound.frames:
-        raise InputError(f"ends after {count} of {sound.frames} samples; the file is cut off", name)
+    if stated is not None and count < stated:
+        raise InputError(f"ends after {count} of {stated} samples; the file is cut off", name)
     if count == 0:
         raise InputError("holds no samples; make it again", name)
-    return np.concatenate(blocks)
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
 
 def _name(entry: str) -> str:

@@ -15,6 +15,9 @@ from vpeval.core.arrays import read_arrays
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 
+_CHUNK = 32
+"""Utterances for a process at a time."""
+
 
 @dataclass(frozen=True)
 class Tracked:
@@ -29,7 +32,7 @@ def track_all(entries: Mapping[str, str], nj: int = 1) -> dict[str, Tracked]:
     if nj == 1:
         return dict(zip(entries, map(_track, entries.values()), strict=True))
     with processes.pool(nj) as workers:
-        return dict(zip(entries, workers.map(_track, entries.values(), chunksize=8), strict=True))
+        return dict(zip(entries, workers.map(_track, entries.values(), chunksize=_CHUNK), strict=True))
 
 
 def write_tracks(path: str | PathLike[str], tracks: Mapping[str, Tracked]) -> None:

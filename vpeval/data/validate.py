@@ -8,7 +8,7 @@ table has exactly the utterances (or speakers) of utt2spk; every entry of wav.sc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from os import PathLike
@@ -21,7 +21,7 @@ from vpeval.data.clean import good_lists, is_clean
 from vpeval.data.directory import invert
 from vpeval.data.layout import name_some
 from vpeval.data.raw import RawFile, RawLine, read_raw
-from vpeval.data.sound import inspect_audio
+from vpeval.data.sound import Inspected, inspect_audio
 
 # Seconds by which utt2dur may differ from the audio.
 DURATION_TOLERANCE = 0.1
@@ -47,12 +47,18 @@ class Problem:
 
 
 def validate(
-    path: str | PathLike[str], text: bool = True, wav: bool = True, audio: bool = True, spk_sort: bool = True
+    path: str | PathLike[str],
+    text: bool = True,
+    wav: bool = True,
+    audio: bool = True,
+    spk_sort: bool = True,
+    heard: MutableMapping[str, Inspected] | None = None,
 ) -> list[Problem]:
     """All problems of the data directory `path`; a warning has severity "warning".
 
     `text` and `wav`: whether these files must be there (where they are, they are checked anyway); `audio`: whether
-    to open the audio that wav.scp names; `spk_sort`: whether utt2spk must be in the order of speakers too.
+    to open the audio that wav.scp names; `spk_sort`: whether utt2spk must be in the order of speakers too; `heard`: the
+    audio of other directories, which is not opened again, and is added to.
     """
     path = Path(path)
     if not path.is_dir():
@@ -70,7 +76,7 @@ def validate(
     if not problems and is_clean(path, names, spk_sort):
         if wav and audio:
             durations = read_raw(path / "utt2dur") if "utt2dur" in names else None
-            problems += _check_audio(read_raw(path / "wav.scp"), durations)
+            problems += _check_audio(read_raw(path / "wav.scp"), durations, heard)
         return problems
     files = {name: read_raw(path / name) for name in sorted(names)}
     for name, file in files.items():
@@ -89,7 +95,7 @@ def validate(
     if "wav.scp" in files:
         problems += _check_entries(files["wav.scp"])
         if wav and audio:
-            problems += _check_audio(files["wav.scp"], files.get("utt2dur"))
+            problems += _check_audio(files["wav.scp"], files.get("utt2dur"), heard)
     return problems
 
 
@@ -316,10 +322,12 @@ def _check_entries(file: RawFile) -> Iterator[Problem]:
             yield Problem(file.path, line.number, message, "write the path in full", "path")
 
 
-def _check_audio(file: RawFile, utt2dur_file: RawFile | None) -> Iterator[Problem]:
+def _check_audio(
+    file: RawFile, utt2dur_file: RawFile | None, heard: MutableMapping[str, Inspected] | None
+) -> Iterator[Problem]:
     lines = {line.key: line for line in reversed(file.well_formed) if not line.value.startswith("~")}
     utt2dur = {} if utt2dur_file is None else {line.key: line for line in reversed(utt2dur_file.well_formed)}
-    results = inspect_audio({utt: lines[utt].value for utt in sorted(lines)})
+    results = inspect_audio({utt: lines[utt].value for utt in sorted(lines)}, heard)
     for utt, info in results.items():
         number = lines[utt].number
         if isinstance(info, InputError):

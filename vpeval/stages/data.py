@@ -71,6 +71,7 @@ def _look(corpus: Path) -> list[str]:
 
 def _prepare(plan: Plan) -> str:
     from vpeval.data.directory import read_utt2spk
+    from vpeval.data.sound import Inspected
     from vpeval.data.validate import validate
 
     recipe, settings = plan.recipe, plan.settings
@@ -80,7 +81,7 @@ def _prepare(plan: Plan) -> str:
     options += ["--lists", settings.lists] if settings.lists else []
     if guarded.run([command[0], *options, *command[1:], plan.corpus, DATA]):
         raise InputError("failed (see above)", command[0])
-    utts = 0
+    utts, heard = 0, dict[str, Inspected]()
     absent = absent_sets(recipe.recipe, DATA)
     for name in (*recipe.eval_sets, *recipe.train_sets, *recipe.pool_sets):
         if name in absent:
@@ -88,7 +89,8 @@ def _prepare(plan: Plan) -> str:
         directory = plan.original(name)
         need(0, directory)
         count = len(read_utt2spk(directory / "utt2spk"))
-        problems = validate(directory, text=False, audio=name in recipe.eval_sets and count <= _HEARD)
+        audio = name in recipe.eval_sets and count <= _HEARD
+        problems = validate(directory, text=False, audio=audio, heard=heard)
         for problem in problems[:_SHOWN]:
             logging.warning("warning: " * (problem.severity == "warning") + str(problem))
         if errors := [problem for problem in problems if problem.severity == "error"]:

@@ -18,8 +18,8 @@ from vpeval.asr.text import NORMALIZERS
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_table, to_number
 from vpeval.data.layout import name_some
-from vpeval.data.trials import Trials, read_trials
-from vpeval.metrics.scores import pool
+from vpeval.data.trials import Trials, read_scores, read_trials
+from vpeval.metrics.scores import Floats, pool
 from vpeval.metrics.verification import POINT_ESTIMATES
 from vpeval.metrics.wer import ErrorCounts, score_texts
 from vpeval.protocols.emotion import score_predictions
@@ -75,8 +75,11 @@ class Evidence:
 def gather(archive: Archive, sets: Sets, system: str, rules: str) -> Evidence:
     """Compute everything again that the archive has evidence for."""
     attacks = {}
+    known: dict[str, Trials | None] = {}
     for scored in read_folders(archive, sets, system):
-        if values := _verify(archive, scored, sets):
+        if scored.trials not in known or not sets.originals:
+            known[scored.trials] = read_labels(archive, scored, sets)
+        if values := _verify(archive, scored, known[scored.trials]):
             attacks[scored] = values
     words: dict[tuple[str, str, str], dict[str, float]] = {}
     emotions: dict[tuple[str, str, str], dict[str, float]] = {}
@@ -135,13 +138,32 @@ def _ends(text: str, names: Sequence[str], system: str) -> Iterator[tuple[tuple[
                 yield (text.removesuffix(f"-{name}{suffix}"), name), side
 
 
-def _verify(archive: Archive, scored: Scored, sets: Sets) -> dict[str, float] | None:
+def _verify(archive: Archive, scored: Scored, trials: Trials | None) -> dict[str, float] | None:
     """All metrics of the scores of a pair of sets; None where they are not to be had."""
-    trials = read_labels(archive, scored, sets)
     if trials is None:
         return None
+    values = _scores_of(archive, scored, trials)
+    if values is None or not np.isfinite(values).all():
+        return None
+    if values.min() == values.max():
+        message = f"all {len(values)} scores are {values[0]:g}, which no attacker gives"
+        archive.complain(scored.file, message, "score the trials again", "scores")
+    pooled = pool(values[trials.is_target], values[~trials.is_target])
+    return {metric: function(pooled) for metric, function in POINT_ESTIMATES.items()}
+
+
+def _scores_of(archive: Archive, scored: Scored, trials: Trials) -> Floats | None:
+    """The scores of the trials; None where they are not those of all trials and of no others, which is noted."""
+    most = 2 * len(trials.rows) + 1000
+    path = archive.table(scored.file, most)
+    if path is None:
+        return None
+    try:
+        return read_scores(path, trials)
+    except InputError:
+        # Something is wrong: line by line, all of it is noted.
+        scores = read_submitted(archive, scored, most)
     pairs = list(trials.rows)
-    scores = read_submitted(archive, scored, 2 * len(pairs) + 1000)
     labels = set(pairs)
     if missing := sorted(labels - scores.keys()):
         some = name_some(" ".join(pair) for pair in missing)
@@ -149,16 +171,7 @@ def _verify(archive: Archive, scored: Scored, sets: Sets) -> dict[str, float] | 
     if unknown := sorted(scores.keys() - labels):
         some = name_some(" ".join(pair) for pair in unknown)
         archive.complain(scored.file, f"scores {len(unknown)} pairs that are no trials ({some})", "remove them", "ids")
-    if missing or unknown:
-        return None
-    values = np.array([scores[pair] for pair in pairs])
-    if not np.isfinite(values).all():
-        return None
-    if values.min() == values.max():
-        message = f"all {len(values)} scores are {values[0]:g}, which no attacker gives"
-        archive.complain(scored.file, message, "score the trials again", "scores")
-    pooled = pool(values[trials.is_target], values[~trials.is_target])
-    return {metric: function(pooled) for metric, function in POINT_ESTIMATES.items()}
+    return None if missing or unknown else np.array([scores[pair] for pair in pairs])
 
 
 def read_labels(archive: Archive, scored: Scored, sets: Sets) -> Trials | None:

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,9 +49,10 @@ from vpeval.metrics.vectors import (
     pair_products,
 )
 
-_KEEP = 64
+_KEEP = 32
 _GROUP = 32
 _BLOCK = 1 << 25
+_FEW = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -114,26 +115,32 @@ def singling_out_within(
     if similarity == "euclidean":
         raise ValueError("singling out compares by cosines or scalar products")
     flat = folds.reshape(-1, dimension)
-    product = ordering_product(enroll, flat, similarity)
-    scale_x, scale_y = common_scale(enroll, flat, similarity)
+    present = np.flatnonzero(np.arange(n_folds)[:, None] < counts)
+    used = flat if len(present) == len(flat) else flat[present]
+    product = ordering_product(enroll, used, similarity)
+    scale_x, scale_y = common_scale(enroll, used, similarity)
     x = comparable(enroll, similarity, scale_x)
+    # The same few vectors are compared again and again: where all of them fit, they are made comparable once.
+    y = comparable(flat, similarity, scale_y).reshape(folds.shape) if flat.size <= _FEW else None
 
     def exact(e: int, vector: Counts, speaker: Counts) -> Floats:
-        return _similarity(x[e], comparable(folds[vector, speaker], similarity, scale_y), similarity)
+        some = comparable(folds[vector, speaker], similarity, scale_y) if y is None else y[vector, speaker]
+        return _similarity(x[e], some, similarity)
 
     everyone = np.arange(n_all)
-    absent = np.arange(n_folds)[:, None] >= counts
     rng = generator(seed, f"singling out draw {draw}")
     success = np.empty((len(partitions), len(n_speakers), len(enroll)))
     chance = np.empty_like(success)
-    step = min(len(enroll), max(1, _BLOCK // (n_folds * n_all)))
-    buffer = np.empty((step, n_folds * n_all), np.float32)
+    step = min(len(enroll), max(1, _BLOCK // len(used)))
+    buffer = np.empty((step, len(used)), np.float32)
+    of_all = np.full(len(flat), -np.inf, np.float32)
     for start in range(0, len(enroll), step):
         left = product.left[start : start + step]
         block = np.matmul(left, product.right.T, out=buffer[: len(left)])
-        for e, scores in enumerate(block.reshape(-1, n_folds, n_all), start=start):
-            if absent.any():
-                scores[absent] = -np.inf
+        for e, row in enumerate(block, start=start):
+            if len(used) < len(flat):
+                of_all[present] = row
+            scores = (row if len(used) == len(flat) else of_all).reshape(n_folds, n_all)
             order = _order(n_all, int(owner[e]), rng) if min(n_speakers) < n_all else everyone
             for place, n in enumerate(n_speakers):
                 crowd = order[:n] if n < n_all else everyone
@@ -173,23 +180,26 @@ def _order(n_all: int, first: int, rng: np.random.Generator) -> Counts:
 
 def _isolates(part: _Part, exact: Callable[[Counts, Counts], Floats]) -> NDArray[np.bool_]:
     """Whether the attack succeeds, per fold; `exact` gives the similarities of vectors of speakers."""
-    fold = np.arange(part.counts.max())[:, None]
+    n_folds = int(part.counts.max())
+    fold = np.arange(n_folds)[:, None]
+    is_whole = int(part.counts.min()) == n_folds
     q = part.calibration // len(part.counts)
     keep = _KEEP
     while True:
         cut = _cut(part.scores, keep)
         kept = np.flatnonzero(part.scores >= cut - 2 * part.error)
         vector, speaker = np.divmod(kept, len(part.counts))
-        present = vector < part.counts[speaker]
-        kept, vector, speaker = kept[present], vector[present], speaker[present]
+        if not is_whole:
+            present = vector < part.counts[speaker]
+            kept, vector, speaker = kept[present], vector[present], speaker[present]
         similarity = exact(vector, part.names[speaker])
         best = np.argsort(-similarity, kind="stable")
-        kept, vector, speaker, similarity = kept[best], vector[best], speaker[best], similarity[best]
-        is_test = fold % part.counts[speaker] == vector
+        vector, similarity = vector[best], similarity[best]
+        is_test = fold == vector if is_whole else fold % part.counts[speaker[best]] == vector
         rank = np.cumsum(~is_test, axis=1)
         upper, lower = np.argmax(rank >= q, axis=1), np.argmax(rank > q, axis=1)
         # What was not kept is below cut - error: the order statistics are right if they are surely not.
-        if (rank[:, -1] > q).all() and (part.scores.ravel()[kept[lower]] >= cut).all():
+        if (rank[:, -1] > q).all() and (part.scores.ravel()[kept[best[lower]]] >= cut).all():
             threshold = (similarity[upper] + similarity[lower]) / 2
             beyond = threshold + RESOLUTION * np.sqrt(np.abs(2 * threshold))
             return np.count_nonzero(is_test & (similarity > beyond[:, None]), axis=1) == 1
@@ -216,6 +226,7 @@ def _cut(scores: Vectors, keep: int) -> float:
     return float(np.partition(flat, -keep)[-keep])
 
 
+@cache
 def _chance(n: int, calibration: int) -> float:
     """Probability of success if all scores are exchangeable and lie evenly between their neighbours."""
     q = calibration // n

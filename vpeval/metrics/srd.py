@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -69,6 +70,7 @@ def _joined(parts: Iterable[Disclosure]) -> Disclosure:
     return Disclosure(*(np.concatenate(column) for column in zip(*columns, strict=True)))
 
 
+@lru_cache(maxsize=8)  # the same for all systems and encoders, and most of the work where ranks are few
 def floor(
     n_inputs: int, n_references: int, estimator: Estimator = "empirical", runs: int = 1000, seed: int = 0
 ) -> Disclosure:

@@ -392,25 +392,36 @@ def read_identical(checks: Path) -> tuple[list[str], int]:
 
 
 def _gap(left: np.ndarray, right: np.ndarray, owners: np.ndarray) -> Gap:
-    cosines = left @ right.T
-    same = owners[:, None] == owners[None]
-    return Gap(float(cosines[same & ~np.eye(len(owners), dtype=bool)].mean()), float(cosines[~same].mean()))
+    """Mean cosines of utterances of one speaker, and of two; sums of vectors tell those of all pairs."""
+    sums = [_sums(side, owners) for side in (left, right)]
+    own = float((left * right).sum())  # an utterance is not paired with itself
+    same = float((sums[0] * sums[1]).sum()) - own
+    every = float((sums[0].sum(axis=0) * sums[1].sum(axis=0)).sum()) - own
+    n, alike = len(owners), int(np.square(np.bincount(owners)).sum())
+    return Gap(same / (alike - n), (every - same) / (n * n - alike))
+
+
+def _sums(vectors: np.ndarray, owners: np.ndarray, speakers: int = 0) -> np.ndarray:
+    """The sum of the vectors of every speaker."""
+    total = np.zeros((max(speakers, int(owners.max(initial=-1)) + 1), vectors.shape[1]))
+    np.add.at(total, owners, vectors)
+    return total
 
 
 def _across(versions: Versions, others: Sequence[Versions]) -> tuple[float, float] | None:
     """Mean similarity of utterances of one speaker in two sets, original and anonymised."""
-    cosines: tuple[list[np.ndarray], list[np.ndarray]] = [], []
+    totals, pairs = np.zeros(2), 0
     for other in others:
-        same = _spoken_by(versions.original)[:, None] == _spoken_by(other.original)
-        for kind, found in zip(("original", "anonymised"), cosines, strict=True):
+        place = {name: number for number, name in enumerate(versions.original.speakers)}
+        speakers = len(place)
+        theirs = np.array([place.get(name, speakers) for name in other.original.speakers])[other.original.owners]
+        shared = theirs < speakers
+        ours = versions.original.owners
+        pairs += int((np.bincount(ours, minlength=speakers) * np.bincount(theirs[shared], minlength=speakers)).sum())
+        for number, kind in enumerate(("original", "anonymised")):
             left, right = (unit(getattr(side, kind).vectors) for side in (versions, other))
-            found.append((left @ right.T)[same])
-    original, anonymised = (np.concatenate([np.empty(0), *found]) for found in cosines)
-    return (float(original.mean()), float(anonymised.mean())) if len(original) else None
-
-
-def _spoken_by(embeddings: Embeddings) -> np.ndarray:
-    return np.array(embeddings.speakers)[embeddings.owners]
+            totals[number] += (_sums(left, ours, speakers) * _sums(right[shared], theirs[shared], speakers)).sum()
+    return (float(totals[0] / pairs), float(totals[1] / pairs)) if pairs else None
 
 
 def _eers(records: Sequence[Record], metric: str) -> list[Record]:

@@ -98,7 +98,7 @@ def test_records_that_make_no_file_are_refused():
 
 
 def test_recognisers_that_were_trained_beside_the_one_of_the_recipe_are_left_out():
-    rates = {"p": 1.0, "ASR_eval": 2.0, "ASR_eval^anon": 3.0}
+    rates = {"p": 1.0, "ASR_eval": 2.0, "ASR_eval_anon": 3.0}
     tags = {"system": "x", "set": "toy_dev_asr", "condition": "a"}
     both = [Record("wer", rate, attacker=name, **tags) for name, rate in rates.items()]
     assert vpc2024.render(both) == vpc2024.render(both[:1])

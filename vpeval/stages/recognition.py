@@ -12,7 +12,7 @@ from vpeval.core.errors import InputError
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.plan.plan import DATA, Plan, version
 from vpeval.plan.recipe import Joined
-from vpeval.results.names import ORIGINAL, SetName
+from vpeval.results.names import ASR_EVAL, ASR_EVAL_ANON, ORIGINAL, SetName
 from vpeval.stages.anonymisation import anonymise
 from vpeval.stages.piece import RECORDS, RESAMPLES, Piece, need
 
@@ -157,8 +157,8 @@ def _recognisers(plan: Plan) -> list[tuple[Recogniser, str]]:
     """All recognisers, and the versions of speech that each is tried on."""
     found = [(Recogniser(plan.asr, plan.asr, own=own_language_models(asr_conf(plan))), "oa")]
     if plan.settings.train_asr:
-        found.append((Recogniser(TRAINING.stem, "ASR_eval", lms=True), "oa"))
-        found.append((Recogniser(f"{TRAINING.stem}_{plan.system}", "ASR_eval^anon", lms=True), "a"))
+        found.append((Recogniser(TRAINING.stem, ASR_EVAL, lms=True), "oa"))
+        found.append((Recogniser(f"{TRAINING.stem}_{plan.system}", ASR_EVAL_ANON, lms=True), "a"))
     return found
 
 

@@ -30,7 +30,7 @@ from decimal import Decimal, InvalidOperation
 from os import PathLike
 
 from vpeval.core.errors import InputError
-from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL, SetName
+from vpeval.results.names import ASR_EVAL, ASR_EVAL_ANON, ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL, SetName
 from vpeval.results.records import Record
 from vpeval.results.remarks import result_lines
 
@@ -113,7 +113,7 @@ def render(records: Iterable[Record], edition: str = "") -> str:
     asv_anon = [record for record in eers if record.attacker == ASV_EVAL_ANON and record.condition == "aa"]
     words = [record for record in records if record.metric == "wer" and not record.gender]
     # This edition has one recogniser; those that the recipe trains beside it are for the file of 2020.
-    asr = [record for record in words if not record.attacker.startswith("ASR_eval")] or words
+    asr = [record for record in words if record.attacker not in (ASR_EVAL, ASR_EVAL_ANON)] or words
     ser = [record for record in records if record.metric in ("uar", "emotion_accuracy")]
     if not (asv or asv_anon or asr):
         raise InputError("no verification or recognition records to write; run the scoring stages first")

@@ -22,6 +22,7 @@ def every_file_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(column, "LARGE", 0)
     monkeypatch.setattr(column, "_BLOCK", 40)
     monkeypatch.setattr(column, "_ROWS", 3)
+    monkeypatch.setattr(column, "_FEW", 0)
 
 
 def read(path: Path, empty: bool = False) -> Column:
@@ -43,6 +44,10 @@ def test_a_column_is_equal_to_the_dictionary_of_its_file(tmp_path: Path, table: 
     assert found.distinct() == sorted(set(table.values()))
     some = sorted({*list(table)[::2], other})
     assert found.of(some) == {key: table[key] for key in some if key in table}
+    some = sorted(list(table)[::2])
+    cut = found.of(some)
+    assert isinstance(cut, Column) and list(cut.items()) == [(key, table[key]) for key in some]
+    assert list(found.of(some[::-1])) == some[::-1]
 
 
 @same_file

@@ -82,7 +82,7 @@ def test_audio_elsewhere_counts_by_size_and_time(data: Path) -> None:
 def test_audio_of_ours_is_read_once(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     before = named_audio(data)
-    monkeypatch.setattr(sound, "digest_of", lambda files: pytest.fail("they were read before"))
+    monkeypatch.setattr(sound, "_contents", lambda paths: pytest.fail("they were read before"))
     assert named_audio(data) == before
 
 

@@ -74,7 +74,7 @@ def find_files(folder: Path, sources: Sequence[Path], system: str, allow_missing
 def import_set(delivery: Delivery, out: Path, overwrite: bool = False) -> list[Finding]:
     """Check, link or convert the files of a set and publish `out`; when it is up to date, do nothing and return []."""
     files = [delivery.files[utt] for utt in delivery.data.utts]
-    taken = sound.digest_of((utt, str(delivery.files[utt])) for utt in delivery.data.utts)
+    taken = sound.Files(tuple((utt, str(delivery.files[utt])) for utt in delivery.data.utts)).digest
     options = {"out": out, "trials_left_out": delivery.missing.trials, "files": taken}
     made_from = fingerprint([delivery.data.path], options)
     if rehearsal := rehearsing():

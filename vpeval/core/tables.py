@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from os import PathLike
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
+from vpeval.core.files import atomic_path
+
+_ROWS = 1 << 14
 
 
 def read_lines(path: str | PathLike[str], blanks: bool = False) -> Iterator[tuple[int, str]]:
@@ -99,4 +102,7 @@ def to_number(text: str) -> float:
 def write_table(path: str | PathLike[str], table: Mapping[str, str] | Iterable[tuple[str, str]]) -> None:
     """Write ``<key> <value>`` lines, sorted by key in the C locale, atomically."""
     rows = table.items() if isinstance(table, Mapping) else table
-    write_text(path, "".join(f"{k} {v}".rstrip() + "\n" for k, v in sorted(rows, key=lambda row: row[0].encode())))
+    ordered = sorted(rows, key=itemgetter(0))  # Python orders text as its bytes in UTF-8 are ordered
+    with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
+        for start in range(0, len(ordered), _ROWS):
+            file.write("".join([f"{k} {v}".rstrip() + "\n" for k, v in ordered[start : start + _ROWS]]))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 LARGE = 4 << 20
 """Bytes from which on a file is worth a column; a dictionary is simpler."""
 
+_FEW = 1 << 14
 _BLOCK = 4 << 20
 _ROWS = 1 << 16
 _NEWLINE, _BLANK = 10, 32
@@ -61,13 +62,24 @@ class Column(Mapping[str, str]):
         """The values, in the order of keys."""
         return _Values(self)
 
-    def of(self, keys: Sequence[str]) -> dict[str, str]:
+    def of(self, keys: Sequence[str]) -> Mapping[str, str]:
         """The rows of some keys, in their order; a key that is not here is left out."""
-        wanted = np.array([key.encode() for key in keys], self.index.dtype)
-        rows = np.minimum(np.searchsorted(self.index, wanted), len(self) - 1)
+        wanted = [key.encode() for key in keys]
+        fit = np.array(wanted, self.index.dtype)  # what is longer than any key of ours is cut
+        rows = np.minimum(np.searchsorted(self.index, fit), len(self) - 1)
         found = self.index[rows].tolist()
-        return {key: self._value(row) for key, row, have in zip(keys, rows.tolist(), found, strict=True)
-                if have == key.encode()}  # fmt: skip
+        if len(keys) > _FEW and found == wanted and (np.diff(rows) > 0).all():
+            return self._some(rows)
+        return {key: self._value(row) for key, row, have, want in zip(keys, rows.tolist(), found, wanted, strict=True)
+                if have == want}  # fmt: skip
+
+    def _some(self, rows: Places) -> Column:
+        """Ascending rows as a column of their own."""
+        lengths = np.diff(self.places)
+        kept = np.zeros(len(self), bool)
+        kept[rows] = True
+        content = bytearray(np.frombuffer(self.content, np.uint8)[np.repeat(kept, lengths)])
+        return Column(self.index[rows], content, np.concatenate(([0], lengths[rows].cumsum())))
 
     def distinct(self) -> list[str]:
         """The values, each once, sorted."""

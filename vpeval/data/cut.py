@@ -141,15 +141,16 @@ def rename(
 def _join(tables: Iterable[tuple[Path, Mapping[Key, str]]]) -> dict[Key, str]:
     """The union of tables that must agree where they overlap, sorted."""
     joined: dict[Key, str] = {}
-    origin: dict[Key, Path] = {}
+    before: list[tuple[Path, Mapping[Key, str]]] = []
     for path, table in tables:
         for key, value in table.items():
             if joined.setdefault(key, value) != value:
                 name = key if isinstance(key, str) else " ".join(key)
+                origin = next(earlier for earlier, known in before if key in known)
                 raise InputError(
-                    f"'{name}' is '{value}' here but '{joined[key]}' in {origin[key]}; "
+                    f"'{name}' is '{value}' here but '{joined[key]}' in {origin}; "
                     "drop one, or give it other ids with utils/copy_data_dir.py --utt-prefix",
                     path,
                 )
-            origin.setdefault(key, path)
+        before.append((path, table))
     return dict(sorted(joined.items()))

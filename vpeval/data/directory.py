@@ -107,9 +107,10 @@ class DataDir:
 
     def subset(self, utts: Iterable[str]) -> DataDir:
         """The same directory with only `utts`: every table, enrolls and trials are cut accordingly."""
-        kept = sorted(set(utts))
+        kept = sorted(dict.fromkeys(utts))  # in order mostly, which a set would undo
         utt2spk = _rows(self.utt2spk, kept)
-        if unknown := [utt for utt in kept if utt not in utt2spk]:
+        if len(utt2spk) < len(kept):
+            unknown = [utt for utt in kept if utt not in utt2spk]
             raise InputError(
                 f"has no utterance {layout.name_some(unknown)}; choose among those listed", self.path / "utt2spk"
             )
@@ -152,8 +153,8 @@ def invert(utt2spk: Mapping[str, str]) -> dict[str, list[str]]:
     {'a': ['a-1', 'a-2'], 'b': ['b-1']}
     """
     spk2utt: dict[str, list[str]] = {spk: [] for spk in sorted(set(utt2spk.values()))}
-    for utt in sorted(utt2spk):
-        spk2utt[utt2spk[utt]].append(utt)
+    for utt, spk in sorted(utt2spk.items()):
+        spk2utt[spk].append(utt)
     return spk2utt
 
 
@@ -222,7 +223,7 @@ def _distinct(table: Mapping[str, str]) -> list[str]:
     return table.distinct() if isinstance(table, Column) else sorted(set(table.values()))
 
 
-def _rows(table: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
+def _rows(table: Mapping[str, str], keys: Sequence[str]) -> Mapping[str, str]:
     """Those of `keys` that a table has, in their order."""
     return table.of(keys) if isinstance(table, Column) else {key: table[key] for key in keys if key in table}
 

@@ -156,8 +156,9 @@ def read_places(source: Path) -> list[Path]:
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else ():
         entry = line.partition(" ")[2].strip()
         for word in entry.split() if is_pipe(entry) else [entry]:
-            if os.sep in word:
-                found.setdefault(word.rpartition(os.sep)[0], Path(word))
+            folder, separator, _ = word.rpartition(os.sep)
+            if separator and folder not in found:
+                found[folder] = Path(word)
     return [place for place in found.values() if place.exists()]
 
 

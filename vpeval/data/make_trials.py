@@ -65,7 +65,7 @@ def make_trials(data: DataDir, options: TrialOptions) -> TrialSets:
         enrolls=tuple(sorted(enroll_utts)),
         trials=None,
     )
-    owner = dict(data.utt2spk.items())  # looked up again and again, for which a column is slow
+    owner = {utt: spk for spk, by_session in sessions.items() for utts in by_session.values() for utt in utts}
     trial_utts = _trial_utts(sessions, enroll_utts, options)
     gender_of = _genders(data, options)
     genders = {gender: {gender} for gender in GENDERS if gender in gender_of.values()}
@@ -95,10 +95,10 @@ def _genders(data: DataDir, options: TrialOptions) -> Mapping[str, str]:
 def _sessions(data: DataDir, options: TrialOptions) -> Sessions:
     """Speaker → session → utterances; without utt2session a speaker has one session without a name."""
     known = options.enroll_session is not None or "utt2session" in data.utt_tables
-    utt2session = data.table("utt2session") if known else dict.fromkeys(data.utt2spk, "")
+    session_of = dict(data.table("utt2session").items()) if known else {}
     sessions: Sessions = {}
     for utt, spk in data.utt2spk.items():
-        sessions.setdefault(spk, {}).setdefault(utt2session[utt], []).append(utt)
+        sessions.setdefault(spk, {}).setdefault(session_of[utt] if known else "", []).append(utt)
     return sessions
 
 
@@ -111,7 +111,7 @@ def _enrolments(data: DataDir, sessions: Sessions, options: TrialOptions) -> dic
         elif "utt2session" in data.utt_tables:
             choices = by_session
         else:
-            choices = {"": draw(data.spk2utt[spk], options.enroll_utts, options.seed, "enrolment utterances", spk)}
+            choices = {"": draw(by_session[""], options.enroll_utts, options.seed, "enrolment utterances", spk)}
         if options.min_enroll_dur > 0:
             choices = {
                 name: utts

@@ -23,6 +23,7 @@ from vpeval.data.pairs import Block, PairRows, StrPath, read_pairs, write_pairs
 Trial = tuple[str, str, str]
 Name = Callable[[str], str]
 
+_ROWS = 1 << 14
 _LABELS = np.array(layout.LABELS[::-1])  # by whether it is a target
 
 
@@ -84,10 +85,13 @@ class CrossTrials(TrialRows):
         return len(self.speakers) * len(self.owner)
 
     def blocks(self) -> Iterator[Block]:
-        """A block for every enrolled speaker."""
+        """Some thousand trials of an enrolled speaker at a time."""
         utts, owners = list(self.owner), np.array(list(self.owner.values()))
         for spk in self.speakers:
-            yield list(repeat(spk, len(utts))), utts, _LABELS[(owners == spk).astype(np.intp)].tolist()
+            for start in range(0, len(utts), _ROWS):
+                some = slice(start, start + _ROWS)
+                labels = _LABELS[(owners[some] == spk).astype(np.intp)].tolist()
+                yield list(repeat(spk, len(labels))), utts[some], labels
 
     def of(self, utts: Collection[str]) -> CrossTrials:
         """The trials of some utterances."""

@@ -16,9 +16,11 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,8 @@ FOLDER = "wav"
 """Where the audio is that a set brings along."""
 _VERSION = 2
 _READERS = 4
+_AT_A_TIME = 64
+"""Files that a reader is given: one by one, handing them out would take longer than looking at them."""
 _ABSENT = "absent"
 _BETWEEN_WORDS = re.compile(r"[\s<>|&;()'\"`=,]+")
 _SETTLED_SECONDS = 1.0  # a folder that changed just now may change once more without its time telling
@@ -61,11 +65,10 @@ def named_audio(directory: Path) -> str:
     if here and found.get("scp") == known and found.get("folders") and _unchanged(found["folders"]):
         return str(found.get("digest"))
     entries, outputs = _entries(scp)
-    seen = times_of(entries)
-    if found.get("times") == seen and found.get("version") == _VERSION:
-        digest = str(found["digest"])
-    else:
-        digest = digest_of(entries)
+    files = Files(tuple(entries))
+    seen = files.times
+    known_before = found.get("times") == seen and found.get("version") == _VERSION
+    digest = str(found["digest"]) if known_before else files.digest
     if outputs:
         return hashlib.sha256(json.dumps([digest, outputs]).encode()).hexdigest()
     folders = _times({entry.rpartition("/")[0] or "." for _, entry in entries}) if len(entries) > MANY else {}
@@ -88,34 +91,57 @@ def published_audio(directory: Path, believed: object = None) -> dict[str, Any]:
     before: dict[str, Any] = believed if isinstance(believed, dict) else {}
     if before.get("folders") == folders and before.get("files", 0) > MANY:
         return before
-    files = [(str(path.relative_to(home)), str(path)) for path in sorted(home.rglob("*")) if not path.is_dir()]
-    seen = times_of(files)
-    digest = str(before["digest"]) if before.get("times") == seen else digest_of(files)
-    return {"files": len(files), "digest": digest, "times": seen, "folders": folders}
+    found = [path for path in sorted(home.rglob("*")) if not path.is_dir()]
+    files = Files(tuple((str(path.relative_to(home)), str(path)) for path in found))
+    digest = str(before["digest"]) if before.get("times") == files.times else files.digest
+    return {"files": len(found), "digest": digest, "times": files.times, "folders": folders}
 
 
-def digest_of(files: Iterable[tuple[str, str]]) -> str:
-    """A digest over (name, path) of files: of contents of ours, of sizes and times of others'; absent ones as such."""
-    names, paths = zip(*files, strict=True) if (files := list(files)) else ((), ())
-    digest = hashlib.sha256()
-    with ThreadPoolExecutor(_READERS) as readers:
-        for name, identity in zip(names, readers.map(_identity, paths), strict=True):
+@dataclass(frozen=True)
+class Files:
+    """Files by name and path, each of which is looked at once."""
+
+    places: tuple[tuple[str, str], ...]
+
+    @cached_property
+    def times(self) -> str:
+        """A digest of sizes and times only, which tells in a moment that nothing has happened."""
+        return self._digest(self._looks)
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of contents of ours, of sizes and times of others'; absent ones count as such."""
+        here = f"{Path.cwd()}/"
+        ours = [n for n, (_, path) in enumerate(self.places) if not path.startswith("/") or path.startswith(here)]
+        identities = list(self._looks)
+        for place, content in zip(ours, _contents([self.places[place][1] for place in ours]), strict=True):
+            identities[place] = content
+        return self._digest(identities)
+
+    @cached_property
+    def _looks(self) -> list[str]:
+        return [_size_and_time(path) for _, path in self.places]
+
+    def _digest(self, identities: Iterable[str]) -> str:
+        digest = hashlib.sha256()
+        for (name, _), identity in zip(self.places, identities, strict=True):
             digest.update(f"{name}\0{identity}\0".encode())
-    return digest.hexdigest()
+        return digest.hexdigest()
 
 
-def times_of(files: Iterable[tuple[str, str]]) -> str:
-    """The same of sizes and times only, which tell in a moment that nothing has happened."""
-    digest = hashlib.sha256()
-    for name, path in files:
-        digest.update(f"{name}\0{_size_and_time(path)}\0".encode())
-    return digest.hexdigest()
+def _contents(paths: list[str]) -> Iterator[str]:
+    """Hashes of files, some of which are read at the same time."""
+    parts = [paths[start : start + _AT_A_TIME] for start in range(0, len(paths), _AT_A_TIME)]
+    with ThreadPoolExecutor(_READERS) as readers:
+        for hashes in readers.map(_hashes, parts):
+            yield from hashes
 
 
-def _identity(path: str) -> str:
-    here = str(Path.cwd())
-    if path.startswith("/") and not path.startswith(f"{here}/"):
-        return _size_and_time(path)
+def _hashes(paths: list[str]) -> list[str]:
+    return [_hash(path) for path in paths]
+
+
+def _hash(path: str) -> str:
     try:
         return hash_of(path, os.stat(path), again=is_verifying())  # noqa: PTH116 (a million times)
     except OSError:

@@ -17,6 +17,7 @@ from vpeval.data.attributes import read_attribute
 from vpeval.embeddings.directory import read_embeddings
 from vpeval.protocols.inference import Settings, score_inference
 from vpeval.protocols.sizes import parse_sizes
+from vpeval.results.plain import plain_table
 from vpeval.results.records import parse_params, parse_tags
 
 
@@ -47,6 +48,7 @@ def main() -> None:
     if not scores.records:
         raise InputError("tell of no attribute that can be inferred; see the notices above", args.tables)
     scores.write(args.out, tags, params, notes)
+    print(plain_table(scores.records), end="")
 
 
 if __name__ == "__main__":

@@ -12,8 +12,6 @@ gives for N speakers (0: only the error). The linkage probability of every speak
 (here exp/asv/link.speakers.tsv), which local/compare_speakers.py reads.
 """
 
-from pathlib import Path
-
 from vpeval.asv.comparison import read_comparison
 from vpeval.core import script
 from vpeval.data.attributes import read_attribute
@@ -27,18 +25,10 @@ from vpeval.results.records import parse_params, parse_tags
 
 def main() -> None:
     """Read two embedding directories, write records and per-speaker values."""
-    parser = script.params_parser(__doc__)
+    parser = script.crowd_parser(__doc__, "enrolment")
     parser.add_argument("--n-enroll", metavar="LIST", help="numbers N' of enrolment speakers (20,100,all)")
     parser.add_argument("--n-utts", metavar="LIST", help="numbers L of utterances per test vector (1,3,30,all)")
     parser.add_argument("--draws", type=script.natural, default=0, help="random draws; 0: exact expectation (0)")
-    parser.add_argument(
-        "--side", type=Path, action="append", default=[], metavar="TABLE", help="an attribute that the attacker knows"
-    )
-    parser.add_argument("--population", type=script.natural, metavar="N", help="extrapolate to N enrolment speakers")
-    parser.add_argument("--backend", metavar="NPZ", help="compare by the LLRs of this PLDA back end (by cosines)")
-    parser.add_argument("enroll", metavar="enroll-dir")
-    parser.add_argument("test", metavar="test-dir")
-    parser.add_argument("out", metavar="out.jsonl")
     args = parser.parse_args()
 
     tags, (params, notes) = parse_tags(args.tag), parse_params(args.param)

@@ -9,8 +9,6 @@ and --population are those of local/score_linkability.py.
 The success rate of every enrolment speaker goes to a file beside the records (here exp/asv/sing.speakers.tsv).
 """
 
-from pathlib import Path
-
 from vpeval.asv.comparison import read_comparison
 from vpeval.core import script
 from vpeval.data.attributes import read_attribute
@@ -24,7 +22,7 @@ from vpeval.results.records import parse_params, parse_tags
 
 def main() -> None:
     """Read two embedding directories, write records and per-speaker values."""
-    parser = script.params_parser(__doc__)
+    parser = script.crowd_parser(__doc__, "test")
     parser.add_argument("--n-speakers", metavar="LIST", help="numbers N of test speakers (20,100,all)")
     parser.add_argument("--n-utts", metavar="LIST", help="numbers L of utterances per test vector (1,3,30)")
     parser.add_argument("--n-enroll", type=script.positive, metavar="N", help="enrolment speakers (495, or all)")
@@ -32,14 +30,6 @@ def main() -> None:
         "--enroll-utts", type=script.positive, default=30, metavar="N", help="utterances per enrolment vector (30)"
     )
     parser.add_argument("--draws", type=script.positive, default=5, help="random draws of test speakers (5)")
-    parser.add_argument(
-        "--side", type=Path, action="append", default=[], metavar="TABLE", help="an attribute that the attacker knows"
-    )
-    parser.add_argument("--population", type=script.natural, metavar="N", help="extrapolate to N test speakers")
-    parser.add_argument("--backend", metavar="NPZ", help="compare by the LLRs of this PLDA back end (by cosines)")
-    parser.add_argument("enroll", metavar="enroll-dir")
-    parser.add_argument("test", metavar="test-dir")
-    parser.add_argument("out", metavar="out.jsonl")
     args = parser.parse_args()
 
     tags, (params, notes) = parse_tags(args.tag), parse_params(args.param)

@@ -81,6 +81,20 @@ def params_parser(doc: str | None) -> Parser:
     return parser
 
 
+def crowd_parser(doc: str | None, crowd: str) -> Parser:
+    """Options of scorers that look for a person among a `crowd` of speakers, in two embedding directories."""
+    parser = params_parser(doc)
+    parser.add_argument(
+        "--side", type=Path, action="append", default=[], metavar="TABLE", help="an attribute that the attacker knows"
+    )
+    parser.add_argument("--population", type=natural, metavar="N", help=f"extrapolate to N {crowd} speakers")
+    parser.add_argument("--backend", metavar="NPZ", help="compare by the LLRs of this PLDA back end (by cosines)")
+    parser.add_argument("enroll", metavar="enroll-dir")
+    parser.add_argument("test", metavar="test-dir")
+    parser.add_argument("out", metavar="out.jsonl")
+    return parser
+
+
 def boolean(text: str) -> bool:
     """The strict true|false of Kaldi options."""
     if text not in ("true", "false"):

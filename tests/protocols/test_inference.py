@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vpeval.asv.inference import FOLDS, deal_classes
+from vpeval.asv.inference import FEW_FOLDS, MANY_FOLDS, _shares, deal_classes
 from vpeval.data.attributes import Attribute
 from vpeval.embeddings.directory import group
 from vpeval.protocols import inference as protocol
@@ -160,10 +160,18 @@ def test_the_same_seed_gives_the_same_records():
 
 def test_three_speakers_of_a_class_are_in_three_folds():
     for seed in range(20):
-        classes = np.array([0] * 3 + [1] * 3 + [2] * 11)
-        folds = deal_classes(classes, seed, "x")
-        assert len(set(folds[:3])) == len(set(folds[3:6])) == 3
-        assert set(folds.tolist()) == set(range(FOLDS))
+        for others, count in ((20, MANY_FOLDS), (120, FEW_FOLDS)):
+            classes = np.array([0] * 3 + [1] * 3 + [2] * others)
+            folds = deal_classes(classes, seed, "x")
+            assert len(set(folds[:3])) == len(set(folds[3:6])) == 3
+            assert set(folds.tolist()) == set(range(count))
+
+
+def test_few_speakers_do_not_decide_between_kinds_of_attackers_and_many_do():
+    losses = [0.50, 0.51, 0.70]
+    few, many = (_shares(losses, speakers) for speakers in (20, 20_000))
+    assert few.sum() == pytest.approx(1) and few[0] / few[1] == pytest.approx(np.exp(0.01 * 20 / 2))
+    assert many == pytest.approx([1, 0, 0])
 
 
 def test_linear_attackers_do_where_speakers_are_many(monkeypatch):

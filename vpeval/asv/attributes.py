@@ -11,7 +11,7 @@ Few speakers tell a linear attacker little, and some attributes have no directio
 regression on single utterances, with Gaussian kernels as wide as vectors are apart and narrower, from at most
 `MOST_ROWS` utterances; with more than `MANY_SPEAKERS` it is left out.
 
-All amounts of shrinkage, widths and penalties give scores, of which whoever uses them chooses.
+All amounts of shrinkage, widths and penalties give scores, which whoever uses them weighs or chooses from.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Attacks on attributes that know nothing of the speaker whom they attack: cross-validation over speakers, nested.
 
-Speakers are dealt to folds. Those of fold k are attacked by an attacker estimated without them. Which kind of attacker
-it is, and how its scores become posteriors, is learnt from the speakers of every other fold j, who are attacked by
-attackers that know neither fold j nor fold k. Calibration looks at speech of the kind that is attacked (anonymised, if
-that is so): an ignorant attacker's scores are taken for what they tell, not for what that attacker would make of
-them, as otherwise being misled would look like privacy.
+Speakers are dealt to folds. Those of fold k are attacked by attackers of several kinds, estimated without them. How
+their scores become posteriors, and what each kind counts, is learnt from the speakers of every other fold j, who are
+attacked by attackers that know neither fold j nor fold k. Calibration looks at speech of the kind that is attacked
+(anonymised, if that is so): an ignorant attacker's scores are taken for what they tell, not for what that attacker
+would make of them, as otherwise being misled would look like privacy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations_with_replacement
@@ -26,7 +26,8 @@ from vpeval.metrics.vectors import Counts
 Floats = NDArray[np.float64]
 Folds = tuple[int, ...]
 
-FOLDS = 10
+MANY_FOLDS, FEW_FOLDS = 20, 10
+_MANY_SPEAKERS = 100
 NEVER = -1
 """The fold of speakers who are never attacked, only learnt from."""
 
@@ -45,26 +46,31 @@ class Attacked:
         return 1 / np.bincount(self.owner)[self.owner]
 
 
+def folds_for(speakers: int) -> int:
+    """Folds for so many speakers: with few of them, every one who is not learnt from makes a weaker attacker."""
+    return MANY_FOLDS if speakers <= _MANY_SPEAKERS else FEW_FOLDS
+
+
 def deal_classes(classes: Counts, seed: int, label: str) -> Counts:
     """Folds for speakers, those of a class in turn, so that three of a class are in three folds."""
-    rng = generator(seed, label)
+    rng, count = generator(seed, label), folds_for(len(classes))
     folds = np.empty(len(classes), np.int64)
     turn = 0
     for name in np.unique(classes):
         members = rng.permutation(np.flatnonzero(classes == name))
-        folds[members] = (turn + np.arange(len(members))) % FOLDS
+        folds[members] = (turn + np.arange(len(members))) % count
         turn += len(members)
     return folds
 
 
 def deal_values(values: Floats, seed: int, label: str) -> Counts:
     """Folds for speakers, so that those of about the same value are in different folds."""
-    rng = generator(seed, label)
+    rng, count = generator(seed, label), folds_for(len(values))
     order = np.lexsort((rng.random(len(values)), values))
     folds = np.empty(len(values), np.int64)
-    for start in range(0, len(values), FOLDS):
-        block = order[start : start + FOLDS]
-        folds[block] = rng.permutation(FOLDS)[: len(block)]
+    for start in range(0, len(values), count):
+        block = order[start : start + count]
+        folds[block] = rng.permutation(count)[: len(block)]
     return folds
 
 
@@ -134,9 +140,21 @@ def infer_class(
         weights[present] = class_weights(truth[present])
         weight = weights[test.owner[others]] * test.rows[others]
         fits = [fit(kind, of_row[others], weight, len(present)) for kind in seen]
-        best = int(np.argmin([found.loss for found in fits]))
-        posteriors[own] = fits[best](scores.final(int(fold))[best], prior)
+        told = [found(kind, prior) for found, kind in zip(fits, scores.final(int(fold)), strict=True)]
+        posteriors[own] = np.einsum("k,knc->nc", _shares([found.loss for found in fits], len(present)), np.stack(told))
     return posteriors
+
+
+def _shares(losses: Sequence[float], speakers: int) -> Floats:
+    """What every kind counts: the root of the likelihood that it gives to all `speakers`, as a share.
+
+    Few speakers cannot tell which kind is best, and to trust the one that seems so would make the attacker weaker than
+    he need be. Of many, they leave one kind.
+    """
+    lost = np.asarray(losses)
+    likelihoods = np.exp(-(lost - lost.min()) * speakers / 2)
+    shares: Floats = likelihoods / likelihoods.sum()
+    return shares
 
 
 def infer_quantity(train: Lesson, known: Floats, test: Attacked, truth: Floats, n_utts: int | None) -> Floats:

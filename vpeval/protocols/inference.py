@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.asv.attributes import MANY_SPEAKERS, Kernels, Space, collect
-from vpeval.asv.inference import FOLDS, NEVER, Attacked, Lesson, deal_classes, deal_values, infer_class, infer_quantity
+from vpeval.asv.inference import NEVER, Attacked, Lesson, deal_classes, deal_values, infer_class, infer_quantity
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.data.attributes import FEWEST, Attribute
@@ -83,16 +83,16 @@ class _Lessons:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.kernels: dict[tuple[str, ...], Kernels | None] = {}
-        self.made: dict[tuple[tuple[str, ...], bytes], Lesson] = {}
+        self.made: dict[tuple[tuple[str, ...], bytes, int], Lesson] = {}
 
-    def of(self, learnt: Embeddings, held_out: Counts) -> Lesson:
-        """From the speech of speakers who are held out in the given folds."""
+    def of(self, learnt: Embeddings, held_out: Counts, n_folds: int) -> Lesson:
+        """From the speech of speakers who are held out in the given folds, of so many."""
         speakers = tuple(learnt.speakers)
         if speakers not in self.kernels:
             self.kernels[speakers] = Kernels.of(learnt, self.seed) if len(speakers) <= MANY_SPEAKERS else None
-        key = speakers, held_out.tobytes()
+        key = speakers, held_out.tobytes(), n_folds
         if key not in self.made:
-            self.made[key] = Lesson(collect(learnt, held_out, FOLDS), self.kernels[speakers])
+            self.made[key] = Lesson(collect(learnt, held_out, n_folds), self.kernels[speakers])
         return self.made[key]
 
 
@@ -164,7 +164,7 @@ class _Attack:
 
     def _lesson(self, folds: Counts) -> Lesson:
         """What is learnt from, given the folds of the speakers who are attacked."""
-        return self.lessons.of(self.learnt, self._held_out(folds))
+        return self.lessons.of(self.learnt, self._held_out(folds), int(folds.max()) + 1)
 
     @property
     def hindrance(self) -> str:
@@ -174,7 +174,7 @@ class _Attack:
         if not set(self.train.speakers) & self.classes.keys():
             return f"none of the speakers of {self.train.directory} has a known value"
         held = self._held_out(self.folds)
-        for pair in combinations_with_replacement(range(FOLDS), 2):
+        for pair in combinations_with_replacement(np.unique(self.folds).tolist(), 2):
             if len(np.unique(self.known[~np.isin(held, pair)])) < len(self.prior):
                 return "too few other speakers to learn every value from"
         return ""

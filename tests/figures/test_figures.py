@@ -188,13 +188,16 @@ def test_training_curves_have_a_panel_for_every_quantity(figures):
     assert [list(line.get_ydata()) for line in axis.lines] == [[3, 2], [2.5]]
 
 
-@pytest.mark.parametrize(("metric", "stronger"), [("zebra_population", 0.5), ("dsys", 0.9)])
-def test_of_attackers_who_share_a_model_the_strongest_has_the_panels(results, metric, stronger):
+@pytest.mark.parametrize(
+    ("metric", "weaker", "stronger"),
+    [("zebra_population", 0.01, 0.5), ("dsys", 0.01, 0.9), ("linkability", 0.01, 0.99), ("eer_kaldi", 0.5, 0.0)],
+)
+def test_of_attackers_who_share_a_model_the_strongest_is_shown(results, metric, weaker, stronger):
     entries = [entry for entry in results.entries if entry.record.metric == metric]
     lazy = next(entry for entry in entries if entry.model == "lazy-informed")
     weak, strong = (
         replace(lazy, record=replace(lazy.record, attacker=name, value=value))
-        for name, value in (("weak", 0.01), ("strong", stronger))
+        for name, value in (("weak", weaker), ("strong", stronger))
     )
     kept = results.strongest([*entries, weak, strong])
     assert {entry.record.attacker for entry in kept if entry.series[:2] == lazy.series[:2]} == {"strong"}

@@ -36,7 +36,7 @@ def min_cllr_bars(results: Results) -> Figure | None:
 
 
 def _verification_bars(results: Results, metric: str) -> Figure | None:
-    entries = results.of(metric)
+    entries = results.strongest(results.of(metric))
     if not entries:
         return None
     kind = describe(metric)
@@ -61,7 +61,7 @@ def _verification_bars(results: Results, metric: str) -> Figure | None:
 
 def eer_by_attacker(results: Results, eer: str) -> Figure | None:
     """Mean EER over all sets for every system and attack model, women and men apart; a dot is a set."""
-    entries, kind = results.of(eer), describe(eer)
+    entries, kind = results.strongest(results.of(eer)), describe(eer)
     genders = [gender for gender in GENDERS if any(e.record.gender == gender for e in entries)] or [""]
     if len({entry.model for entry in entries} - {UNPROTECTED}) < 1:
         return None
@@ -114,12 +114,14 @@ def similarity_bars(results: Results) -> Figure | None:
 
 def inference_bars(results: Results) -> Figure | None:
     """Bits about every attribute by every attack model, a panel per number of utterances, with intervals."""
-    entries, kind = results.of("inference_bits"), describe("inference_bits")
+    kind = describe("inference_bits")
+    attributes = _in_order(str(e.record.params["attribute"]) for e in results.of(kind.name))
+    # What one encoder tells best of an attribute another one may tell of the next.
+    entries = [e for name in attributes for e in results.strongest(results.of(kind.name, attribute=name))]
     if not entries:
         return None
     lengths = sorted({e.record.params["L"] for e in entries}, key=lambda n: (isinstance(n, str), n))
     shown = [lengths[0], lengths[-1]][: len(lengths)]
-    attributes = _in_order(str(e.record.params["attribute"]) for e in entries)
     figure, axes = grid(1, len(shown), height=2.7, sharey=True)
     for axis, length in zip(axes[0], shown, strict=True):
         chosen = [e for e in entries if e.record.params["L"] == length]

@@ -31,11 +31,13 @@ class Plot:
     needs: str
     function: Callable[..., Figure | None]
     of_eer: bool = False
+    of_strongest: bool = False
 
     def caption(self, edition: str) -> str:
         """What the figure shows, with the EER of the edition."""
         title = describe(eer_of(edition)).title
-        return self.words.format(eer=f"{title}, the EER of VoicePrivacy {edition},") if self.of_eer else self.words
+        words = self.words.format(eer=f"{title}, the EER of VoicePrivacy {edition},") if self.of_eer else self.words
+        return f"{words} {_STRONGEST}" if self.of_strongest else words
 
     def draw(self, results: Results, edition: str) -> Figure | None:
         """The figure in the common style; None where the data are absent."""
@@ -43,6 +45,7 @@ class Plot:
         return style.draw(self.name, lambda: self.function(results, **chosen))
 
 
+_STRONGEST = "Of attackers who share an attack model, the strongest is shown."
 _LISTENING = "a listening test (local/listening_test.py analyse)"
 CATALOGUE = (
     Plot(
@@ -52,6 +55,7 @@ CATALOGUE = (
         "chance.",
         "verification records (stage 6)",
         bars.eer_bars,
+        of_strongest=True,
         of_eer=True,
     ),
     Plot(
@@ -60,6 +64,7 @@ CATALOGUE = (
         "Min Cllr per set and attack model, with 95 % intervals over speakers. 1 bit means that scores say nothing.",
         "verification records (stage 6)",
         bars.min_cllr_bars,
+        of_strongest=True,
     ),
     Plot(
         "eer_by_attacker",
@@ -68,6 +73,7 @@ CATALOGUE = (
         "what counts is the lowest bar of a system.",
         "verification records of an anonymised condition (stage 6)",
         bars.eer_by_attacker,
+        of_strongest=True,
         of_eer=True,
     ),
     Plot(
@@ -77,6 +83,7 @@ CATALOGUE = (
         "intervals over speakers. Chance is that of the protocol: for singling out it is below the 37 % often quoted.",
         "legal metrics (stage 8)",
         legal_curves.legal_curves,
+        of_strongest=True,
     ),
     Plot(
         "side_information",
@@ -86,6 +93,7 @@ CATALOGUE = (
         "attribute excludes people as chance does; below them: the voice had told it already.",
         "legal metrics with side information (stage 8, spk2<attribute> tables)",
         legal_curves.side_information,
+        of_strongest=True,
     ),
     Plot(
         "inference",
@@ -94,6 +102,7 @@ CATALOGUE = (
         "lines are the bits that there are to be learnt.",
         "inference (stage 8, spk2<attribute> tables)",
         bars.inference_bars,
+        of_strongest=True,
     ),
     Plot(
         "srd",
@@ -107,10 +116,10 @@ CATALOGUE = (
     Plot(
         "linkability_speakers",
         "Linkability of single speakers",
-        "Distribution over speakers of the probability to be linked. The mean hides speakers who are always found. Of "
-        "attackers who share an attack model, the strongest is shown.",
+        "Distribution over speakers of the probability to be linked. The mean hides speakers who are always found.",
         "per-speaker values of linkability (stage 8)",
         speakers.linkability_distributions,
+        of_strongest=True,
     ),
     Plot(
         "jaccard",
@@ -118,6 +127,7 @@ CATALOGUE = (
         "Jaccard overlap in % of the lists of the 10 % easiest and hardest speakers (with ties) between contexts.",
         "per-speaker values of linkability for two contexts (stage 8)",
         speakers.jaccard_heatmap,
+        of_strongest=True,
     ),
     Plot(
         "jaccard_mean",
@@ -125,24 +135,25 @@ CATALOGUE = (
         "Mean Jaccard overlap across contexts that differ in one circumstance; black marks are random lists.",
         "per-speaker values of linkability for two contexts (stage 8)",
         speakers.mean_jaccard,
+        of_strongest=True,
     ),
     Plot(
         "zebra",
         "ZEBRA profiles",
         "Empirical cross-entropy over the prior. In brackets: expected disclosure in bits, worst case as log10 of the "
-        "likelihood ratio, and its category (0, A best … F worst). Of attackers who share an attack model, the "
-        "strongest is shown.",
+        "likelihood ratio, and its category (0, A best … F worst).",
         "ECE curves of verification (stage 6)",
         curves.zebra_profiles,
+        of_strongest=True,
     ),
     Plot(
         "dsys",
         "Score distributions and linkability D_sys",
         "Scores of same and different speakers; the step line is the local linkability D of a histogram, the number "
-        "D_sys from calibrated scores, which is 0 without information, where it was measured. Of attackers who "
-        "share an attack model, the strongest is shown.",
+        "D_sys from calibrated scores, which is 0 without information, where it was measured.",
         "scores (stage 6) and the trials of the data directories",
         curves.dsys_distributions,
+        of_strongest=True,
     ),
     Plot(
         "det",
@@ -151,6 +162,7 @@ CATALOGUE = (
         "is on the dotted diagonal.",
         "DET curves of verification (stage 6)",
         curves.det_curves,
+        of_strongest=True,
     ),
     Plot(
         "similarity_matrices",

@@ -92,7 +92,7 @@ def dsys_distributions(results: Results) -> Figure | None:
 
 def det_curves(results: Results) -> Figure | None:
     """Misses over false alarms of every set, on normal-deviate axes; the diagonal crosses at the EER."""
-    entries = [entry for entry in results.of("eer_threshold") if entry.file("curves")]
+    entries = results.strongest([entry for entry in results.of("eer_threshold") if entry.file("curves")])
     if not entries:
         return None
     from scipy.special import ndtri

@@ -21,6 +21,7 @@ from vpeval.metrics.scores import PooledScores, pool
 from vpeval.protocols.speaker_values import SpeakerValue, read_speaker_values
 from vpeval.results import side_files
 from vpeval.results.attacks import attack_model
+from vpeval.results.metrics import describe
 from vpeval.results.names import ORIGINAL
 from vpeval.results.records import Record, read_records
 
@@ -86,11 +87,11 @@ class Results:
     def strongest(self, entries: Sequence[Entry]) -> list[Entry]:
         """Of attackers who share an attack model, the entries of the one who discloses most, on the mean of the sets.
 
-        The entries are of one metric that is the higher the more is disclosed.
+        The entries are of one metric. Attackers of one model share a colour: several of them could not be told apart.
         """
         values: dict[Series, list[float]] = {}
         for entry in entries:
-            values.setdefault(entry.series, []).append(entry.record.value)
+            values.setdefault(entry.series, []).append(-describe(entry.record.metric).better * entry.record.value)
         best: dict[tuple[str, str], Series] = {}
         for series in self.series(entries):
             before = best.setdefault(series[:2], series)

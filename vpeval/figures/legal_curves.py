@@ -19,7 +19,7 @@ _CHANCE = (0, (1, 1.5))
 
 def legal_curves(results: Results) -> Figure | None:
     """A row per metric, a column per number L of utterances; bands are 95 % intervals, dotted lines chance."""
-    entries = results.of(*_ROWS)
+    entries = [entry for name in _ROWS for entry in results.strongest(results.of(name))]
     if not entries:
         return None
     rows = [name for name in _ROWS if any(entry.record.metric == name for entry in entries)]
@@ -47,15 +47,16 @@ def side_information(results: Results) -> Figure | None:
     if not metrics:
         return None
     figure, axes = grid(1, len(metrics), height=2.9, sharey=True)
-    entries = results.of(*metrics)
+    entries = [entry for name in metrics for entry in results.strongest(results.of(name))]
     length = min(e.record.params["L"] for e in results.of(*(f"{name}_side" for name in metrics)) if _is_number(e))
     for name, axis in zip(metrics, axes[0], strict=True):
-        plain = [e for e in results.of(name) if e.record.params["L"] == length]
+        plain = [e for e in entries if e.record.metric == name and e.record.params["L"] == length]
         sizes = sorted({e.record.params["N"] for e in plain})
         _panel(results, axis, plain, sizes)
-        for entry in results.of(f"{name}_side"):
+        shown = results.series(plain)
+        for entry in results.of(f"{name}_side", L=length, N=sizes[-1]):
             record = entry.record
-            if record.params["L"] == length and record.params["N"] == sizes[-1]:
+            if entry.series in shown:
                 mark, colour = MARKERS.get(entry.model, "o"), results.colour(entry.series)
                 x = record.notes["candidates"]
                 axis.plot(x, 100 * record.value, marker=mark, ms=7, mfc="none", mec=colour, mew=1.4, ls="")

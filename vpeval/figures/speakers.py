@@ -27,10 +27,11 @@ _AXES = {"n_utts": "utterances L", "attacker": "attack models", "system": "syste
 
 def linkability_distributions(results: Results) -> Figure | None:
     """Distribution over speakers of the probability to be linked, by attack model (row) and utterances L (column)."""
-    values = speaker_values(results.entries, _METRIC)
+    entries = results.strongest(results.of(_METRIC))
+    values = speaker_values(entries, _METRIC)
     if not values:
         return None
-    series = results.series(results.strongest(results.of(_METRIC)))
+    series = results.series(entries)
     lengths = sorted({value.L for _, value in values}, key=_by_length)
     n = min(value.N for _, value in values)
     figure, axes = grid(len(series), len(lengths), height=1.5, sharex=True, sharey=True)
@@ -51,10 +52,11 @@ def linkability_distributions(results: Results) -> Figure | None:
             axis.bar(edges[:-1] + 0.05, 100 * share, 0.09, color=results.colour(each))
             axis.axvline(1 / n, color=MUTED, lw=1, ls=(0, (1, 1.5)))
             axis.axvline(scores.mean(), color=INK, lw=1)
-        row[0].set_ylabel(f"{results.title(each)}\n(% of speakers)")
+        row[0].set_ylabel(results.title(each).replace(", ", "\n"), fontsize=8)
     for length, axis in zip(lengths, axes[0], strict=True):
         axis.set_title("all utterances" if length == "all" else f"L = {length}")
     figure.supxlabel(f"probability of being linked among {n} speakers", fontsize=8.5)
+    figure.supylabel("speakers (%)", fontsize=8.5)
     handles = [
         Line2D([], [], color=INK, lw=1, label="mean"),
         Line2D([], [], color=MUTED, lw=1, ls=(0, (1, 1.5)), label="chance"),
@@ -123,7 +125,7 @@ def _values(results: Results) -> list[tuple[str, str, SpeakerValue]]:
     """(system, attack, value) of every speaker."""
     return [
         (entry.record.system, results.attack(entry.series), value)
-        for entry, value in speaker_values(results.entries, _METRIC)
+        for entry, value in speaker_values(results.strongest(results.of(_METRIC)), _METRIC)
     ]
 
 

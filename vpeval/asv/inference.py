@@ -28,6 +28,7 @@ Folds = tuple[int, ...]
 
 MANY_FOLDS, FEW_FOLDS = 20, 10
 _MANY_SPEAKERS = 100
+_SUREST = 0.999
 NEVER = -1
 """The fold of speakers who are never attacked, only learnt from."""
 
@@ -145,7 +146,7 @@ def infer_class(
     return posteriors
 
 
-def _shares(losses: Sequence[float], speakers: int) -> Floats:
+def _shares(losses: Sequence[float] | Floats, speakers: int) -> Floats:
     """What every kind counts: the root of the likelihood that it gives to all `speakers`, as a share.
 
     Few speakers cannot tell which kind is best, and to trust the one that seems so would make the attacker weaker than
@@ -163,11 +164,13 @@ def infer_quantity(train: Lesson, known: Floats, test: Attacked, truth: Floats, 
     predicted = np.empty(len(test.owner))
     for fold in np.unique(test.folds):
         own, others, seen = scores.of(int(fold))
-        of_row = truth[test.owner[others]]
-        found = [rank_correlation(np.round(kind[:, 0], 12), of_row) for kind in seen]
-        best = int(np.argmax(found))
-        # Every fold has its own kind of scores: only on a common scale can they be ordered.
-        predicted[own] = scores.final(int(fold))[best, :, 0] / (float(seen[best].std()) or 1.0)
+        told = [rank_correlation(np.round(kind[:, 0], 12), truth[test.owner[others]]) for kind in seen]
+        # What is left of the spread of normal numbers, in nats, when others that are so correlated are known.
+        losses = 0.5 * np.log(1 - np.square(np.clip(told, 0, _SUREST)))
+        shares = _shares(losses, len(np.unique(test.owner[others])))
+        # Only on a common scale can kinds of scores be added, and those of different folds be ordered.
+        scales = [float(kind.std()) or 1.0 for kind in seen]
+        predicted[own] = np.einsum("k,kn->n", shares / scales, scores.final(int(fold))[..., 0])
     return predicted
 
 

@@ -59,6 +59,19 @@ def test_cells_that_cannot_bend_the_hull_are_not_looked_into():
     assert (targets + nontargets)[is_open].sum() < 0.1 * (targets + nontargets).sum()
 
 
+@pytest.mark.parametrize("far", [-50.0, 1e300])
+def test_an_utterance_like_no_other_does_not_put_all_others_into_a_few_cells(far):
+    rng = np.random.default_rng(3)
+    starts, speaker = np.arange(0, 601, 40), np.repeat(np.arange(15), 40)
+    score = rng.normal(size=(600, 600)) + 0.8 * (speaker[:, None] == speaker)
+    score[7], score[:, 7] = far, far
+    scores, names = AllScores(score, starts, False), [f"s{i}" for i in range(15)]
+    first, second = np.nonzero(~np.eye(600, dtype=bool))
+    expected = similarity_matrix(PairScores(first, second, score[first, second]), speaker, names, "oa", "full")
+    assert similarity_of_all(scores, names) == pytest.approx(expected, rel=1e-12)
+    assert np.bincount(scores.cell.ravel()).max() < 0.01 * score.size
+
+
 def test_the_number_of_rows_at_a_time_changes_nothing_that_can_be_seen(monkeypatch):
     monkeypatch.setattr(all_pairs, "_ROWS", 3)
     found, expected = both(0, [10, 4, 25], "oa", "full", 9)

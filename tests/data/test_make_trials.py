@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vpeval.core.errors import InputError
+from vpeval.data import make_trials as module
 from vpeval.data.directory import DataDir
 from vpeval.data.make_trials import TrialOptions, make_trials
 
@@ -138,6 +139,12 @@ def test_a_corpus_of_one_gender_gives_one_trial_set() -> None:
 def test_a_set_without_impostors_is_refused() -> None:
     with pytest.raises(InputError, match="the 'm' set has no nontarget trial"):
         make_trials(corpus(genders={"a": "f", "b": "f", "c": "m"}), OPTIONS)
+
+
+def test_more_trials_than_can_be_listed_are_refused_before_any_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST", 10)
+    with pytest.raises(InputError, match=r"'f' set would have \d+ trials, of which 10 at most.*--enroll-speakers"):
+        make_trials(corpus(), OPTIONS)
 
 
 def test_a_session_that_nobody_has_is_refused() -> None:

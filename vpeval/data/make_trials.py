@@ -17,6 +17,9 @@ from vpeval.data.draw import draw, shuffled
 from vpeval.data.layout import GENDERS
 from vpeval.data.trial_rows import CrossTrials
 
+MOST = 200_000_000
+"""Trials of a set: a list of so many takes 6 GB of text."""
+
 Sessions = dict[str, dict[str, list[str]]]
 
 
@@ -163,6 +166,13 @@ def _trial_utts(sessions: Sessions, enroll_utts: set[str], options: TrialOptions
 
 def _cross(path: Path, speakers: Sequence[str], owner: Mapping[str, str], name: str) -> CrossTrials:
     trials = CrossTrials(tuple(speakers), owner)
+    if len(trials) > MOST:
+        raise InputError(
+            f"the '{name}' set would have {len(trials):,} trials, of which {MOST:,} at most can be listed and scored: "
+            "enrol fewer speakers (--enroll-speakers), or keep fewer utterances of them (--trials-per-session); "
+            "linkability compares all speakers without a list of trials",
+            path,
+        )
     counts = {"target": trials.targets, "nontarget": len(trials) - trials.targets}
     for label, count in counts.items():
         if not count:

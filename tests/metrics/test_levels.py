@@ -19,6 +19,9 @@ def test_a_gap_is_what_a_search_would_find_and_unclear_only_near_a_level(levels,
     assert np.array_equal(gaps[clear], np.searchsorted(level, score)[clear])
     distance = np.abs(score[:, None] - level).min(axis=1)
     assert (distance[clear] > margin).all()
+    low, high = found.near(score[~clear], gaps[~clear])
+    assert np.array_equal(low, np.searchsorted(level, score[~clear] - margin, side="left"))
+    assert np.array_equal(high, np.searchsorted(level, score[~clear] + margin, side="right"))
 
 
 def test_few_scores_need_a_closer_look():
@@ -34,6 +37,7 @@ def test_levels_that_are_one_or_apart_by_next_to_nothing_or_by_everything_are_ex
     found = Levels.of(level)
     scores = np.concatenate((level, np.nextafter(level, -np.inf), np.nextafter(level, np.inf), [-1e307, 0, 1e307]))
     gaps = found.gaps(found.cells(scores))
-    low, high = found.near(scores)
-    assert np.array_equal(low, np.searchsorted(level, scores)) and np.array_equal(high > low, np.isin(scores, level))
-    assert (gaps[gaps >= 0] == low[gaps >= 0]).all()
+    expected, clear = np.searchsorted(level, scores), gaps >= 0
+    low, high = found.near(scores[~clear], gaps[~clear])
+    assert np.array_equal(gaps[clear], expected[clear]) and not np.isin(scores[clear], level).any()
+    assert np.array_equal(low, expected[~clear]) and np.array_equal(high > low, np.isin(scores[~clear], level))

@@ -161,29 +161,30 @@ def read_scp(path: StrPath) -> Scp:
         first: dict[str, int] = {}
         line, key = next((i, key) for i, key in enumerate(keys, start=1) if first.setdefault(key, i) != i)
         raise InputError(f"'{key}' appears twice; keep one line", path, line)
-    names, numbers = _split_places(places)
+    names, ark, numbers = _split_places(places)
     # All digits of all lines at once: a line that has none, or something else, is looked for only then.
     if not (all(names) and all(numbers) and (digits := "".join(numbers)).isdecimal() and digits.isascii()):
-        bad = (not (name and n.isdecimal() and n.isascii()) for name, n in zip(names, numbers, strict=True))
+        parts = (place.rpartition(":") for place in places)
+        bad = (not (name and n.isdecimal() and n.isascii()) for name, _, n in parts)
         raise InputError("expected <utterance> <ark file>:<offset>", path, list(bad).index(True) + 1)
-    place_of = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    ark = np.fromiter(map(place_of.__getitem__, names), np.int64, len(keys))
-    offset = np.fromiter(map(int, numbers), np.int64, len(keys))
-    arks = tuple(_find_ark(name, path, names.index(name) + 1) for name in place_of)
+    offset = np.fromstring(" ".join(numbers), np.int64, sep=" ")
+    arks = tuple(_find_ark(name, path, int(np.argmax(ark == number)) + 1) for number, name in enumerate(names))
     return Scp(path, keys, arks, ark, offset)
 
 
-def _split_places(places: list[str]) -> tuple[list[str], list[str]]:
-    """Arks and offsets; mostly, all vectors are in one ark."""
+def _split_places(places: list[str]) -> tuple[list[str], Indices, list[str]]:
+    """The arks, that of every place, and offsets; mostly, all vectors are in one ark."""
     ark = places[0].rpartition(":")[0]
     head = f"{ark}:"
     if all(map(str.startswith, places, repeat(head))):
         start = len(head)
         numbers = [place[start:] for place in places]
         if "".join(numbers).isdecimal():
-            return [ark] * len(places), numbers
+            return [ark], np.zeros(len(places), np.int64), numbers
     parts = [place.rpartition(":") for place in places]
-    return [part[0] for part in parts], [part[2] for part in parts]
+    place_of = {name: i for i, name in enumerate(dict.fromkeys(part[0] for part in parts))}
+    number_of = np.fromiter((place_of[part[0]] for part in parts), np.int64, len(parts))
+    return list(place_of), number_of, [part[2] for part in parts]
 
 
 def _columns(path: StrPath) -> tuple[list[str], list[str]]:

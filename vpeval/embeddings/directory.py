@@ -54,11 +54,14 @@ class Embeddings:
         The choice is nested: a larger `n_utts` under the same seed and label adds utterances to a smaller one.
         A speaker with fewer utterances contributes all of them.
         """
-        rows = np.arange(len(self.utts)) if n_utts is None else self.shuffled(seed, label)
-        wanted = self.counts[who] if n_utts is None else np.minimum(self.counts[who], n_utts)
         means = np.empty((len(who), self.vectors.shape[1]))
-        for out, first, count in zip(means, self.starts[who], wanted, strict=True):
-            out[:] = _mean(self.vectors[rows[first : first + count]])
+        if n_utts is None:
+            for out, first, last in zip(means, self.starts[who].tolist(), self.starts[who + 1].tolist(), strict=True):
+                out[:] = _mean(self.vectors[first:last])
+        else:
+            rows, wanted = self.shuffled(seed, label), np.minimum(self.counts[who], n_utts)
+            for out, first, count in zip(means, self.starts[who].tolist(), wanted.tolist(), strict=True):
+                out[:] = _mean(self.vectors[rows[first : first + count]])
         self._check_not_zero(means, who)
         return means
 

@@ -153,11 +153,12 @@ def _blocks(
 def _bins(matrix: ScoreMatrix, rows: slice, own: Counts, targets: _Targets, scores: Floats) -> NDArray[np.int32]:
     """The bin of every score of `rows`, without the scores of the speakers with themselves: one column less."""
     bins = targets.levels.gaps(targets.levels.cells(scores))
-    bins *= 2
     unclear = np.flatnonzero(bins < 0)
+    gaps = bins.ravel()[unclear]
+    bins *= 2
     for start in range(0, len(unclear), _CELLS):
         part = unclear[start : start + _CELLS]
-        low, high = targets.levels.near(scores.ravel()[part])
+        low, high = targets.levels.near(scores.ravel()[part], gaps[start : start + _CELLS])
         bins.ravel()[part] = 2 * low
         part = part[low < high]
         for begin in range(0, len(part), _PAIRS):

@@ -7,7 +7,8 @@ from oracles import reproducible
 
 from vpeval.core.seeds import generator
 from vpeval.metrics.eer import eer_rocch
-from vpeval.metrics.one_minus_eer import one_minus_eer
+from vpeval.metrics.one_minus_eer import compare_all, one_minus_eer
+from vpeval.metrics.ranks import count_rivals
 from vpeval.metrics.scores import pool
 
 
@@ -39,6 +40,25 @@ def test_the_interval_holds_the_value_and_a_run_repeats_to_the_bit(vectors):
 def test_an_anonymiser_that_gives_everybody_the_same_voice_is_at_chance():
     same = np.tile(np.random.default_rng(6).standard_normal(192).astype(np.float32), (40, 1))
     assert [found.value for found in one_minus_eer(same, same[:20], np.arange(20), [2, 20, 40], 10)] == [0.5] * 3
+
+
+@reproducible
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from(["cosine", "product"]),
+    st.sampled_from([0, 1, 6]),
+    st.sampled_from([1.0, 1e-4, 1e-9]),
+)
+def test_the_pass_tells_the_rivals_that_a_count_of_ranks_tells(seed, similarity, digits, spread):
+    rng = np.random.default_rng(seed)
+    common, centres = rng.standard_normal(4), np.round(rng.standard_normal((12, 4)), digits)
+    owner = rng.integers(0, 12, 9)
+    enroll = common + spread * centres
+    test = common + spread * (centres[owner] + np.round(rng.standard_normal((9, 4)), digits))
+    test[0] = test[1]
+    found = compare_all(enroll, test, owner, [2, 5], resamples=0, similarity=similarity).rivals
+    expected = count_rivals(enroll, test, owner, similarity)
+    assert np.array_equal(found.above, expected.above) and np.array_equal(found.tied, expected.tied)
 
 
 def test_separated_speakers_give_one():

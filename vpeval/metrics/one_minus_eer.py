@@ -8,6 +8,8 @@ nested, and N' = M uses all scores. Chance is 1/2.
 An EER needs no more of the nontarget scores than how many lie below, at and above each target score. So the score
 matrix (`score_matrix`) is counted block by block (`levels`) and never held; one pass over it serves every N'.
 
+The same pass tells the rivals of every test speaker by cosines: the scores above, and at, the own target score.
+
 A resample of test speakers weights the counts. For the interval, more than `BINS` target scores are counted in as many
 bins of neighbours: the EER of a resample then comes out too high, as its ROC keeps some points of the curve only. It
 does so by less than the share of targets in a bin, 1/`BINS`, and by some 10⁻⁴ where scores spread; what the sample
@@ -28,6 +30,7 @@ from vpeval.metrics.bootstrap import multiplicities
 from vpeval.metrics.eer import eer_rocch, eers_rocch
 from vpeval.metrics.intervals import SpeakerInterval, rate_interval
 from vpeval.metrics.levels import Levels
+from vpeval.metrics.ranks import Rivals, count_rivals
 from vpeval.metrics.score_matrix import ScoreMatrix
 from vpeval.metrics.scores import PooledScores
 from vpeval.metrics.vectors import Counts, Floats, Similarity, Vectors
@@ -51,6 +54,14 @@ class OneMinusEer:
     interval: SpeakerInterval
 
 
+@dataclass(frozen=True)
+class Compared:
+    """1 - EER for every N', and the rivals of the test speakers among all enrolment speakers."""
+
+    eers: list[OneMinusEer]
+    rivals: Rivals
+
+
 def one_minus_eer(
     enroll: Vectors,
     test: Vectors,
@@ -64,31 +75,51 @@ def one_minus_eer(
 
     `similarity` is the cosine or the scalar product.
     """
+    return compare_all(enroll, test, owner, n_enroll, resamples, seed, similarity).eers
+
+
+def compare_all(
+    enroll: Vectors,
+    test: Vectors,
+    owner: Counts,
+    n_enroll: Sequence[int],
+    resamples: int = 1000,
+    seed: int = 0,
+    similarity: Similarity = "cosine",
+) -> Compared:
+    """The same, and the rivals of `ranks.count_rivals`."""
     order = generator(seed, "one minus eer").permutation(len(enroll))
-    owner = np.argsort(order)[owner]
+    place = np.argsort(order)[owner]
     matrix = ScoreMatrix.of(test, enroll[order], similarity)
-    targets = _Targets.of(matrix, owner)
+    targets = _Targets.of(matrix, place)
     weights = multiplicities(len(test), resamples, generator(seed, "one minus eer resamples"))
     target_sums = _target_sums(weights, targets)
     # What each N' adds to the next smaller one: counts per bin, and per resample and coarse bin.
     sizes = sorted(set(n_enroll))
     added = np.zeros((len(sizes), targets.n_bins), np.int64)
     sums = np.zeros((len(sizes), *target_sums.shape))
+    rivals = Rivals(np.zeros(len(test), np.int64), np.zeros(len(test), np.int64))
     for start in range(0, len(test), _ROWS):
         chunk = slice(start, min(start + _ROWS, len(test)))
         per_row = np.zeros((len(sizes), chunk.stop - chunk.start, targets.n_coarse), np.float32)
-        for rows, bins in _blocks(matrix, chunk, owner, targets, sizes[-1]):
+        for rows, bins in _blocks(matrix, chunk, place, targets):
+            own = targets.own[rows, None]
+            rivals.above[rows] = np.count_nonzero(bins > own, axis=1)
+            rivals.tied[rows] = np.count_nonzero(bins == own, axis=1)
             for k, (first, last) in enumerate(pairwise([0, *(n - 1 for n in sizes)])):
                 part = np.ascontiguousarray(bins[:, first:last])
                 added[k] += np.bincount(part.ravel(), minlength=targets.n_bins)
                 if resamples:
                     per_row[k, rows.start - start : rows.stop - start] = _per_row(part, targets)
         _add_weighted(weights[:, chunk], per_row, sums)
+    if similarity != "cosine":
+        # Products that are rounded may tie where the product with the difference of two references has a sign.
+        rivals = count_rivals(enroll, test, owner, similarity)
     found = {}
     notes = {"resamples": resamples, "seed": seed}
     for n, counts, nontarget_sums in zip(sizes, np.cumsum(added, axis=0), np.cumsum(sums, axis=0), strict=True):
         found[n] = _summarise(n, targets, counts, (target_sums, nontarget_sums), notes)
-    return [found[n] for n in n_enroll]
+    return Compared([found[n] for n in n_enroll], rivals)
 
 
 @dataclass(frozen=True)
@@ -122,6 +153,11 @@ class _Targets:
         return cls(Levels.of(fast, 2 * matrix.error), exact[first], level_of, coarse)
 
     @property
+    def own(self) -> Counts:
+        """The bin of the target score of every test speaker."""
+        return 2 * self.level_of + 1
+
+    @property
     def n_bins(self) -> int:
         """Number of bins."""
         return len(self.coarse)
@@ -133,12 +169,13 @@ class _Targets:
 
 
 def _blocks(
-    matrix: ScoreMatrix, chunk: slice, owner: Counts, targets: _Targets, width: int
+    matrix: ScoreMatrix, chunk: slice, owner: Counts, targets: _Targets
 ) -> Iterator[tuple[slice, NDArray[np.int32]]]:
-    """The bins of the scores of some rows with the first `width` references, a few rows at a time.
+    """The bins of the scores of some rows with all references but their own, a few rows at a time.
 
     A product pays for many rows; what is made of the scores stays in the cache for few.
     """
+    width = len(matrix.y)
     buffer = np.empty((max(1, min(_BLOCK, _CELLS // width)), width))
     step = max(1, _CACHED // width)
     for start in range(chunk.start, chunk.stop, len(buffer)):
@@ -182,7 +219,7 @@ def _per_row(bins: NDArray[np.int32], targets: _Targets) -> Counts:
 
 def _target_sums(weights: Counts, targets: _Targets) -> Floats:
     """Target scores per resample and coarse bin."""
-    places = targets.coarse[2 * targets.level_of + 1]
+    places = targets.coarse[targets.own]
     keys = np.arange(len(weights))[:, None] * targets.n_coarse + places
     sums = np.bincount(keys.ravel(), weights.ravel(), minlength=len(weights) * targets.n_coarse)
     return sums.reshape(len(weights), targets.n_coarse).astype(np.float64)
@@ -200,7 +237,7 @@ def _add_weighted(weights: Counts, counts: NDArray[np.float32], sums: Floats) ->
 def _summarise(
     n: int, targets: _Targets, counts: Counts, sums: tuple[Floats, Floats], notes: Mapping[str, int]
 ) -> OneMinusEer:
-    own = np.bincount(2 * targets.level_of + 1, minlength=targets.n_bins)
+    own = np.bincount(targets.own, minlength=targets.n_bins)
     score = np.arange(targets.n_bins, dtype=np.float64)
     eer = eer_rocch(PooledScores(score, own, counts).reweighted(own, counts)).value
     samples = np.empty(0)

@@ -11,8 +11,8 @@ from vpeval.core.errors import InputError
 from vpeval.embeddings.directory import Embeddings
 from vpeval.metrics.draws import picked
 from vpeval.metrics.linkability import linkability
-from vpeval.metrics.one_minus_eer import one_minus_eer
-from vpeval.metrics.ranks import Rivals, count_rivals, count_rivals_within
+from vpeval.metrics.one_minus_eer import compare_all
+from vpeval.metrics.ranks import count_rivals_within
 from vpeval.metrics.vectors import Vectors
 from vpeval.protocols.curve import Curve, warn_of_shared_utts
 from vpeval.protocols.extrapolation import carry_on, linkability_law
@@ -49,19 +49,13 @@ def score_linkability(
     sizes = n_enroll.up_to(n_all, f"enrolment speakers in {enroll.directory}")
     parts = conversations(n_utts, test, enrolled)
     references = comparison.enroll(enroll, np.arange(n_all))
-    vectors = [comparison.test(test.means(part.who, part.n_utts, seed)) for part in parts]
-    # All L go through one pass over the enrolment speakers.
-    owners = np.concatenate([owner[part.who] for part in parts])
-    rivals = count_rivals(references, np.concatenate(vectors), owners, comparison.similarity)
-
     estimator = {"estimator": "drawn", "draws": draws} if draws else {"estimator": "exact"}
     notes = {"seed": seed} if draws else {}
     scores = Scores([], [])
-    end = 0
-    for part, x in zip(parts, vectors, strict=True):
-        start, end = end, end + len(x)
-        own = Rivals(rivals.above[start:end], rivals.tied[start:end])
-        link = linkability(own, n_all, sizes, draws, seed)
+    for part in parts:
+        x = comparison.test(test.means(part.who, part.n_utts, seed))
+        compared = compare_all(references, x, owner[part.who], sizes, resamples, seed, comparison.similarity)
+        link = linkability(compared.rivals, n_all, sizes, draws, seed)
         counts = {
             "test_speakers": len(x),
             "left_out": len(test.speakers) - len(x),
@@ -73,13 +67,13 @@ def score_linkability(
         found = curve.records(resamples, seed)
         scores.records.extend(found)
         if case.population is not None:
-            law = linkability_law(own.above + own.tied, n_all, seed)
+            law = linkability_law(compared.rivals.above + compared.rivals.tied, n_all, seed)
             chance = 1 / max(case.population, n_all)
             scores.records.extend(carry_on(law, found, case.population, chance, resamples, seed))
         scores.per_speaker.extend(curve.per_speaker())
         for side in case.sides:
             scores.records.extend(_with_side(curve, side, enroll.speakers, references, x, comparison, resamples, seed))
-        for eer in one_minus_eer(references, x, owner[part.who], sizes, resamples, seed, comparison.similarity):
+        for eer in compared.eers:
             params = {"N": eer.n_enroll, "L": part.n_utts or "all", "estimator": "rocch"}
             known = {"seed": seed, "chance": 0.5}
             record = Record("one_minus_eer", eer.value, params=params, counts=counts, notes=known)

@@ -6,11 +6,12 @@ import kaldi_native_io
 import kaldiio
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from vpeval.core.errors import InputError
+from vpeval.embeddings import ark
 from vpeval.embeddings.ark import read_scp, read_vectors, write_rows, write_vectors
 
 VECTORS = {utt: np.array([n + 1, -2.5, 1e-7], np.float32) for n, utt in enumerate(("b-1", "a-1", "A-1", "é-1"))}
@@ -134,6 +135,27 @@ def test_tabs_crlf_and_blanks_in_paths_are_understood(tmp_path: Path) -> None:
 def test_a_line_that_names_no_place_in_an_ark_is_refused(tmp_path: Path, line: str) -> None:
     (tmp_path / "x.scp").write_text(line + "\n")
     assert "x.scp:1: expected <utterance> <ark file>:<offset>" in complaint(tmp_path / "x.scp")
+
+
+pieces = st.sampled_from(
+    ["a", "b-1", " ", " ", "\n", " x.ark:", " x.ark:1\n", "7", "é", "\t", "\r", "\x1c", ":", "y.ark:"]
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(pieces, max_size=14).map("".join).map("k x.ark:4\n{}".format))
+def test_the_quick_reader_of_an_scp_reads_what_the_other_reads_or_leaves_it(tmp_path: Path, content: str) -> None:
+    (tmp_path / "x.scp").write_text(content, newline="")
+    quick = ark._of_one_ark(tmp_path / "x.scp")
+    if quick is not None:
+        keys, names, number, offset = ark._of_any_arks(tmp_path / "x.scp")
+        assert (quick[0], quick[1]) == (keys, names)
+        assert np.array_equal(quick[2], number) and np.array_equal(quick[3], offset)
+
+
+def test_an_offset_beyond_all_files_is_no_place(tmp_path: Path) -> None:
+    (tmp_path / "x.scp").write_text(f"a x.ark:4\nb x.ark:{10**20}\n")
+    assert "x.scp:2: expected <utterance> <ark file>:<offset>" in complaint(tmp_path / "x.scp")
 
 
 def test_an_ark_that_is_nowhere_is_named(scp: Path) -> None:

@@ -12,7 +12,8 @@ import mmap
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import islice
+from operator import lt
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,8 @@ Indices = NDArray[np.int64]
 
 _LARGEST = 1 << 24
 _KINDS = {b"\0BFV \4": np.dtype("<f4"), b"\0BDV \4": np.dtype("<f8")}
+_DIGITS = 18
+_PRINTABLE = bytes(range(0x21, 0x7F))
 _ROWS = 4096
 _KEPT = 16 * _ROWS
 
@@ -154,37 +157,54 @@ def read_scp(path: StrPath) -> Scp:
 
     A line that names no place in an ark, a key that appears twice and an ark that is nowhere are errors that name it.
     """
-    keys, places = _columns(path)
-    if not keys:
-        raise InputError("holds no vectors", path)
-    if len(set(keys)) < len(keys):
+    if regular := _of_one_ark(path):
+        keys, names, ark, offset = regular
+    else:
+        keys, names, ark, offset = _of_any_arks(path)
+    if not (all(map(lt, keys, islice(keys, 1, None))) or len(set(keys)) == len(keys)):
         first: dict[str, int] = {}
         line, key = next((i, key) for i, key in enumerate(keys, start=1) if first.setdefault(key, i) != i)
         raise InputError(f"'{key}' appears twice; keep one line", path, line)
-    names, ark, numbers = _split_places(places)
-    # All digits of all lines at once: a line that has none, or something else, is looked for only then.
-    if not (all(names) and all(numbers) and (digits := "".join(numbers)).isdecimal() and digits.isascii()):
-        parts = (place.rpartition(":") for place in places)
-        bad = (not (name and n.isdecimal() and n.isascii()) for name, _, n in parts)
-        raise InputError("expected <utterance> <ark file>:<offset>", path, list(bad).index(True) + 1)
-    offset = np.fromstring(" ".join(numbers), np.int64, sep=" ")
     arks = tuple(_find_ark(name, path, int(np.argmax(ark == number)) + 1) for number, name in enumerate(names))
     return Scp(path, keys, arks, ark, offset)
 
 
-def _split_places(places: list[str]) -> tuple[list[str], Indices, list[str]]:
-    """The arks, that of every place, and offsets; mostly, all vectors are in one ark."""
-    ark = places[0].rpartition(":")[0]
-    head = f"{ark}:"
-    if all(map(str.startswith, places, repeat(head))):
-        start = len(head)
-        numbers = [place[start:] for place in places]
-        if "".join(numbers).isdecimal():
-            return [ark], np.zeros(len(places), np.int64), numbers
+_Places = tuple[list[str], list[str], Indices, Indices]
+"""Keys, names of arks, which ark each is in, and offsets."""
+
+
+def _of_one_ark(path: StrPath) -> _Places | None:
+    """The lines of a file that names one ark throughout, as ours do; None for any other, right or wrong."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError:
+        return None
+    _, _, place = content.partition(b"\n")[0].partition(b" ")
+    ark, _, _ = place.rpartition(b":")
+    lines = content.count(b"\n")
+    # Without the name of the ark, every line is a key, a blank and a number.
+    short = content.replace(b" " + ark + b":", b" ")
+    is_regular = short.translate(None, _PRINTABLE) == b" \n" * lines
+    if not ark or not is_regular or len(short) + lines * (len(ark) + 1) != len(content):
+        return None
+    fields = short.decode().split()
+    keys, numbers = fields[::2], fields[1::2]
+    if len(fields) != 2 * lines or not "".join(numbers).isdecimal() or max(map(len, numbers)) > _DIGITS:
+        return None
+    return keys, [ark.decode()], np.zeros(lines, np.int64), np.fromstring(" ".join(numbers), np.int64, sep=" ")
+
+
+def _of_any_arks(path: StrPath) -> _Places:
+    keys, places = _columns(path)
+    if not keys:
+        raise InputError("holds no vectors", path)
     parts = [place.rpartition(":") for place in places]
-    place_of = {name: i for i, name in enumerate(dict.fromkeys(part[0] for part in parts))}
-    number_of = np.fromiter((place_of[part[0]] for part in parts), np.int64, len(parts))
-    return list(place_of), number_of, [part[2] for part in parts]
+    for line, (name, _, number) in enumerate(parts, start=1):
+        if not (name and number.isdecimal() and number.isascii() and len(number) <= _DIGITS):
+            raise InputError("expected <utterance> <ark file>:<offset>", path, line)
+    place_of = {name: i for i, name in enumerate(dict.fromkeys(name for name, _, _ in parts))}
+    ark = np.array([place_of[name] for name, _, _ in parts], np.int64)
+    return keys, list(place_of), ark, np.array([int(number) for _, _, number in parts], np.int64)
 
 
 def _columns(path: StrPath) -> tuple[list[str], list[str]]:

@@ -103,9 +103,9 @@ def compare_all(
         chunk = slice(start, min(start + _ROWS, len(test)))
         per_row = np.zeros((len(sizes), chunk.stop - chunk.start, targets.n_coarse), np.float32)
         for rows, bins in _blocks(matrix, chunk, place, targets):
-            own = targets.own[rows, None]
-            rivals.above[rows] = np.count_nonzero(bins > own, axis=1)
-            rivals.tied[rows] = np.count_nonzero(bins == own, axis=1)
+            for row, found, own in zip(range(rows.start, rows.stop), bins, targets.own[rows].tolist(), strict=True):
+                rivals.above[row] = np.count_nonzero(found > own)
+                rivals.tied[row] = np.count_nonzero(found == own)
             for k, (first, last) in enumerate(pairwise([0, *(n - 1 for n in sizes)])):
                 part = np.ascontiguousarray(bins[:, first:last])
                 added[k] += np.bincount(part.ravel(), minlength=targets.n_bins)
@@ -115,11 +115,11 @@ def compare_all(
     if similarity != "cosine":
         # Products that are rounded may tie where the product with the difference of two references has a sign.
         rivals = count_rivals(enroll, test, owner, similarity)
-    found = {}
+    eers = {}
     notes = {"resamples": resamples, "seed": seed}
     for n, counts, nontarget_sums in zip(sizes, np.cumsum(added, axis=0), np.cumsum(sums, axis=0), strict=True):
-        found[n] = _summarise(n, targets, counts, (target_sums, nontarget_sums), notes)
-    return Compared([found[n] for n in n_enroll], rivals)
+        eers[n] = _summarise(n, targets, counts, (target_sums, nontarget_sums), notes)
+    return Compared([eers[n] for n in n_enroll], rivals)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from statistics import fmean
 from typing import TypeVar
@@ -116,8 +117,9 @@ def inference_bars(results: Results) -> Figure | None:
     """Bits about every attribute by every attack model, a panel per number of utterances, with intervals."""
     kind = describe("inference_bits")
     attributes = _in_order(str(e.record.params["attribute"]) for e in results.of(kind.name))
-    # What one encoder tells best of an attribute another one may tell of the next.
-    entries = [e for name in attributes for e in results.strongest(results.of(kind.name, attribute=name))]
+    # One encoder tells most of this attribute, another of the next: bars are those of attack models.
+    strongest = [e for name in attributes for e in results.strongest(results.of(kind.name, attribute=name))]
+    entries = [replace(entry, record=replace(entry.record, attacker="")) for entry in strongest]
     if not entries:
         return None
     lengths = sorted({e.record.params["L"] for e in entries}, key=lambda n: (isinstance(n, str), n))

@@ -112,9 +112,10 @@ class Results:
         return ", ".join(filter(None, [system if several or not series[1] else "", self.attack(series)]))
 
     def attack(self, series: Series) -> str:
-        """The attack model of a series, and the attacker where several share the model."""
+        """The attack model of a series, and the attacker where it has one and several share the model."""
         system, model, attacker = series
-        return f"{model}, {attacker}" if len(self._attackers.get((system, model), ())) > 1 else model
+        several = len(self._attackers.get((system, model), ())) > 1
+        return f"{model}, {attacker}" if attacker and several else model
 
     @cached_property
     def _attackers(self) -> dict[tuple[str, str], set[str]]:

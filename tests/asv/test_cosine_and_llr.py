@@ -8,7 +8,7 @@ from vpeval.asv.comparison import Cosine, LogLikelihoodRatio, read_comparison
 from vpeval.core.errors import InputError
 from vpeval.embeddings.directory import group
 from vpeval.metrics.eer import eer_rocch
-from vpeval.metrics.one_minus_eer import one_minus_eer
+from vpeval.metrics.one_minus_eer import compare_all
 from vpeval.metrics.ranks import count_rivals
 from vpeval.metrics.scores import pool
 from vpeval.metrics.singling_out import singling_out
@@ -58,7 +58,7 @@ def test_one_minus_eer_by_products_is_that_of_the_llr_matrix(sides):
     enroll, test, _, utts = sides
     llr = enroll @ test.T
     target = np.arange(SPEAKERS)[:, None] == utts.owners
-    (found,) = one_minus_eer(enroll, test, utts.owners, [SPEAKERS], resamples=0, similarity="product")
+    (found,) = compare_all(enroll, test, utts.owners, [SPEAKERS], resamples=0, similarity="product").eers
     assert found.value == pytest.approx(1 - eer_rocch(pool(llr[target], llr[~target])).value)
 
 

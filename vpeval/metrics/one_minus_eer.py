@@ -62,22 +62,6 @@ class Compared:
     rivals: Rivals
 
 
-def one_minus_eer(
-    enroll: Vectors,
-    test: Vectors,
-    owner: Counts,
-    n_enroll: Sequence[int],
-    resamples: int = 1000,
-    seed: int = 0,
-    similarity: Similarity = "cosine",
-) -> list[OneMinusEer]:
-    """1 - EER for every N' ≥ 2 in `n_enroll`; ``enroll[owner[i]]`` is the true speaker of ``test[i]``.
-
-    `similarity` is the cosine or the scalar product.
-    """
-    return compare_all(enroll, test, owner, n_enroll, resamples, seed, similarity).eers
-
-
 def compare_all(
     enroll: Vectors,
     test: Vectors,
@@ -87,7 +71,10 @@ def compare_all(
     seed: int = 0,
     similarity: Similarity = "cosine",
 ) -> Compared:
-    """The same, and the rivals of `ranks.count_rivals`."""
+    """1 - EER for every N' ≥ 2 in `n_enroll`, and the rivals of `ranks.count_rivals`.
+
+    ``enroll[owner[i]]`` is the true speaker of ``test[i]``; `similarity` is the cosine or the scalar product.
+    """
     order = generator(seed, "one minus eer").permutation(len(enroll))
     place = np.argsort(order)[owner]
     matrix = ScoreMatrix.of(test, enroll[order], similarity)

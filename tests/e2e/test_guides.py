@@ -87,12 +87,12 @@ def test_folder_of_files(newcomer):
     assert attackers(newcomer, "mine") == {"ecapa"}
 
 
-@pytest.mark.nightly
 def test_own_metric(newcomer):
     """The last, as it changes the library of the clone."""
     newcomer(*printed("docs/own_metric.md"))
     records = read_records(newcomer.path / "exp/mini/runs/mcadams/results.jsonl")
     found = [record for record in records if record.metric == "auc"]
     assert found and all(0 <= record.value <= 1 for record in found)
+    assert all(record.lower <= record.value <= record.upper for record in found if record.lower is not None)
     assert "AUC" in (newcomer.path / "exp/mini/runs/mcadams/report.html").read_text()
     assert "AUC" in (newcomer.path / "docs/metrics.md").read_text()

@@ -1,5 +1,7 @@
 """Metrics of resampled speakers against trials that are written out as often as they count."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,14 @@ def test_metrics_of_resamples_are_those_of_trials_repeated_by_hand(speakers, utt
         pooled = pool(targets, nontargets)
         expected = [metric.function(pooled) for metric in METRICS]
         assert found == pytest.approx(expected, rel=1e-12, abs=1e-12), [metric.name for metric in METRICS]
+
+
+def test_a_metric_without_a_fast_way_is_computed_one_resample_after_the_other():
+    trials = SortedTrials.of(cross_product(7, 5, 1))
+    drawn = multiplicities(7, 25, np.random.default_rng(0))
+    fast, _ = resample(trials, drawn, [metric.statistic for metric in METRICS])
+    slow, _ = resample(trials, drawn, [replace(metric, of_resamples=None).statistic for metric in METRICS])
+    assert slow == pytest.approx(fast, rel=1e-12, abs=1e-12, nan_ok=True)
 
 
 def test_scores_that_are_far_apart_or_all_equal_are_resampled_as_others():

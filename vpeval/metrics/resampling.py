@@ -14,7 +14,7 @@ one long table (`Hulls`), from which metrics of all resamples are computed as th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -149,6 +149,15 @@ class Resamples:
         """Which of them have target and nontarget trials."""
         return (self.n_targets > 0) & (self.n_nontargets > 0)
 
+    def pooled(self) -> Iterator[PooledScores]:
+        """The scores of one after the other."""
+        for row in range(len(self.drawn)):
+            targets, nontargets = (
+                np.diff(along[row, ends].astype(np.int64), prepend=0)
+                for along, ends in zip((self.targets, self.nontargets), self.trials.below, strict=True)
+            )
+            yield self.trials.pooled.reweighted(targets, nontargets)
+
     @cached_property
     def hulls(self) -> Hulls:
         """Their PAV blocks."""
@@ -177,6 +186,11 @@ def _cumulated(weights: Counts, places: Counts) -> Counts:
 
 Statistic = Callable[[Resamples], Floats]
 """A metric of resamples that have target and nontarget trials."""
+
+
+def one_by_one(function: Callable[[PooledScores], float]) -> Statistic:
+    """The statistic of any metric, in a loop over resamples."""
+    return lambda resamples: np.array([function(pooled) for pooled in resamples.pooled()])
 
 
 def resample(trials: SortedTrials, drawn: Counts, statistics: Sequence[Statistic]) -> tuple[Floats, Flags]:

@@ -25,6 +25,7 @@ from vpeval.metrics.resampling import (
     ScoredTrials,
     SortedTrials,
     Statistic,
+    one_by_one,
     resample,
     resampled_cllr,
     resampled_dsys,
@@ -44,18 +45,24 @@ from vpeval.results.records import Record
 
 @dataclass(frozen=True)
 class _Metric:
-    """A metric, also of resamples, and its interval: of an error rate up to `highest`, or None for a studentised one.
+    """A metric and its interval: of an error rate up to `highest`, or None for a studentised one.
 
     What an attacker gains is `gain` less an error rate; one more error weighs as `weight` do (see `rate_interval`).
+    `of_resamples` is a faster way to the same numbers for many resamples.
     """
 
     name: str
     function: Callable[[PooledScores], float]
-    statistic: Statistic
     params: Mapping[str, object] = field(default_factory=dict)
     highest: float | None = None
     weight: float = 1.0
     gain: float = 0.0
+    of_resamples: Statistic | None = None
+
+    @property
+    def statistic(self) -> Statistic:
+        """The metric of resamples."""
+        return self.of_resamples or one_by_one(self.function)
 
     def interval(
         self, value: float, samples: Floats, trials: ScoredTrials, drawn: Mapping[str, object]
@@ -93,35 +100,53 @@ STATISTICS: Mapping[str, Statistic] = {
 }
 """The same, and min Cllr, of resamples."""
 _METRICS = (
-    _Metric("eer_kaldi", EERS["eer_kaldi"], resampled_eer_kaldi, {"estimator": "k/Nt of Kaldi's compute-eer"}, 1.0),
-    _Metric("eer_threshold", EERS["eer_threshold"], resampled_eer_threshold, {"estimator": "closest error rates"}, 1.0),
-    _Metric("eer_rocch", EERS["eer_rocch"], STATISTICS["eer_rocch"], {"estimator": "ROC convex hull"}, 0.5),
-    _Metric("cllr", cllr, resampled_cllr, {"estimator": "scores as log-likelihood ratios"}),
-    _Metric("min_cllr", min_cllr, STATISTICS["min_cllr"], {"estimator": "PAV"}, 1.0, weight=4),
+    _Metric(
+        "eer_kaldi",
+        EERS["eer_kaldi"],
+        {"estimator": "k/Nt of Kaldi's compute-eer"},
+        highest=1.0,
+        of_resamples=STATISTICS["eer_kaldi"],
+    ),
+    _Metric(
+        "eer_threshold",
+        EERS["eer_threshold"],
+        {"estimator": "closest error rates"},
+        highest=1.0,
+        of_resamples=STATISTICS["eer_threshold"],
+    ),
+    _Metric(
+        "eer_rocch",
+        EERS["eer_rocch"],
+        {"estimator": "ROC convex hull"},
+        highest=0.5,
+        of_resamples=STATISTICS["eer_rocch"],
+    ),
+    _Metric("cllr", cllr, {"estimator": "scores as log-likelihood ratios"}, of_resamples=resampled_cllr),
+    _Metric("min_cllr", min_cllr, {"estimator": "PAV"}, highest=1.0, weight=4, of_resamples=STATISTICS["min_cllr"]),
     _Metric(
         "zebra_population",
         zebra_population,
-        lambda resamples: zebra_populations(resamples.hulls),
         {"estimator": "PAV"},
-        1.0,
+        highest=1.0,
         weight=4,
         gain=1 / math.log(4),
+        of_resamples=lambda resamples: zebra_populations(resamples.hulls),
     ),
     _Metric(
         "zebra_individual",
         zebra_individual,
-        lambda resamples: zebra_individuals(resamples.hulls),
         {"estimator": "Laplace PAV"},
+        of_resamples=lambda resamples: zebra_individuals(resamples.hulls),
     ),
-    _Metric("dsys", dsys, resampled_dsys, {"estimator": "histograms", "omega": 1}),
+    _Metric("dsys", dsys, {"estimator": "histograms", "omega": 1}, of_resamples=resampled_dsys),
     *(
         _Metric(
             "min_dcf",
             partial(min_dcf, p_target=p),
-            lambda resamples, p=p: min_dcfs(resamples.hulls, p),  # type: ignore[misc]
             {"estimator": "normalised", "p": p},
-            1.0,
+            highest=1.0,
             weight=4,
+            of_resamples=lambda resamples, p=p: min_dcfs(resamples.hulls, p),  # type: ignore[misc]
         )
         for p in (0.01, 0.001)
     ),
@@ -167,11 +192,11 @@ def _calibrated(level: float) -> _Metric:
     return _Metric(
         "dsys_calibrated",
         lambda pooled: float(relative(np.array(dsys_pav(pooled)))),
-        lambda resamples: relative(dsys_of_hulls(resamples.hulls)),
         {"estimator": "PAV", "omega": 1},
-        1.0,
+        highest=1.0,
         weight=2,
         gain=1.0,
+        of_resamples=lambda resamples: relative(dsys_of_hulls(resamples.hulls)),
     )
 
 

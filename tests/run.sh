@@ -7,7 +7,7 @@ nightly=false   # true: the longest end-to-end tests, and 10,000 examples of eve
 
 help_message="Usage: tests/run.sh [--only lint|types|unit|e2e] [--nightly true|false]
 
-Without options everything runs, in about ten minutes; the end-to-end part needs the models of conf/models.yaml and
+Without options everything runs, in about a quarter of an hour; the end-to-end part needs the models of conf/models.yaml and
 fetches them."
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

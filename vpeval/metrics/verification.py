@@ -100,26 +100,13 @@ STATISTICS: Mapping[str, Statistic] = {
 }
 """The same, and min Cllr, of resamples."""
 _METRICS = (
-    _Metric(
-        "eer_kaldi",
-        EERS["eer_kaldi"],
-        {"estimator": "k/Nt of Kaldi's compute-eer"},
-        highest=1.0,
-        of_resamples=STATISTICS["eer_kaldi"],
-    ),
-    _Metric(
-        "eer_threshold",
-        EERS["eer_threshold"],
-        {"estimator": "closest error rates"},
-        highest=1.0,
-        of_resamples=STATISTICS["eer_threshold"],
-    ),
-    _Metric(
-        "eer_rocch",
-        EERS["eer_rocch"],
-        {"estimator": "ROC convex hull"},
-        highest=0.5,
-        of_resamples=STATISTICS["eer_rocch"],
+    *(
+        _Metric(name, EERS[name], {"estimator": estimator}, highest, of_resamples=STATISTICS[name])
+        for name, estimator, highest in (
+            ("eer_kaldi", "k/Nt of Kaldi's compute-eer", 1.0),
+            ("eer_threshold", "closest error rates", 1.0),
+            ("eer_rocch", "ROC convex hull", 0.5),
+        )
     ),
     _Metric("cllr", cllr, {"estimator": "scores as log-likelihood ratios"}, of_resamples=resampled_cllr),
     _Metric("min_cllr", min_cllr, {"estimator": "PAV"}, highest=1.0, weight=4, of_resamples=STATISTICS["min_cllr"]),

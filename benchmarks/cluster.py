@@ -23,7 +23,7 @@ import numpy as np
 
 from tests.cluster.cluster import Cluster, missing_programs
 from vpeval.audio.io import RATE, read_audio
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.jobs import shards
 from vpeval.jobs.pieces import piece_seconds

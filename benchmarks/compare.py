@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.results.comparison import compare
 
 LIMIT = 10.0

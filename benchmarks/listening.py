@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.listening.load import Load, crowd
 from vpeval.listening.simulate import Habits, Quality, simulate_answers
 from vpeval.listening.store import Store

@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections import Counter
 
-from vpeval.results.records import Record, read_records
+from vpeval.records.record import Record, read_records
 
 
 def main() -> int:

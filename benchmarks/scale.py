@@ -28,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.embeddings.ark import write_rows
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -13,12 +13,12 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.protocols import audit
 from vpeval.protocols.findings import write_findings
+from vpeval.records.record import read_records
 from vpeval.results.editions import EDITIONS
-from vpeval.results.records import read_records
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.results.editions import EDITIONS
 from vpeval.submission.check import Rescoring, Verdict, check
 

@@ -14,7 +14,7 @@ not known, by those of 2024.
 
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.results.comparison import compare
 from vpeval.results.editions import EDITIONS
 from vpeval.results.load import Source

@@ -12,12 +12,12 @@ and L.
 
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.protocols.speaker_overlap import find_extremes, overlap_records
 from vpeval.protocols.speaker_values import read_speaker_values
-from vpeval.results.records import write_records
+from vpeval.records.record import write_records
 
 
 def main() -> None:

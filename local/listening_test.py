@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 
@@ -229,7 +229,7 @@ def analyse(parser: script.Parser, words: list[str]) -> None:
     from vpeval.listening.analysis import analyse as compute
     from vpeval.listening.folder import load_test
     from vpeval.listening.quality import parse_rules, render_listeners
-    from vpeval.results.records import write_records
+    from vpeval.records.record import write_records
 
     test = load_test(args.test)
     runs = args.runs or args.out / "runs"

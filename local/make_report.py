@@ -9,7 +9,7 @@ A run directory has results.jsonl, which may be named as well. The figures are t
 
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.files import write_text
 from vpeval.figures.data import load_results
 from vpeval.report.page import Context, build

@@ -10,7 +10,7 @@ data/x_<system>. The same inputs give the same archive, byte by byte. Check it w
 
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.results.editions import EDITIONS, of_system, render
 from vpeval.results.load import load

@@ -10,7 +10,7 @@ A figure whose data are absent is left out with a notice.
 
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.figures import style
 from vpeval.figures.catalogue import write_figures

@@ -10,7 +10,7 @@ Where the VoicePrivacy evaluation plan has numbers, a table compares them with w
 import sys
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.corpora.counts import render
 from vpeval.corpora.lists import Lists
 from vpeval.corpora.prepare import prepare

@@ -7,7 +7,7 @@ Usage: local/print_summary.py [--edition 2020|2022|2024|2026] [<name>=]<results>
 Results are results.jsonl or result files of VoicePrivacy 2020, 2022, 2024 or 2026; <name> names their system.
 """
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.results import summary
 from vpeval.results.editions import EDITIONS
 from vpeval.results.load import Source, load

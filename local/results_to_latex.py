@@ -15,7 +15,7 @@ metrics over N and L (legal) and similarity rank disclosure (srd). What has no d
 from dataclasses import replace
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.results.editions import EDITIONS
 from vpeval.results.formats import latex

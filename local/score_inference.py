@@ -11,14 +11,14 @@ table has a line '<speaker> <value>' per speaker; values that are all numbers ar
 about every speaker go to a file beside the records (here exp/asv/infer.speakers.tsv).
 """
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.data.attributes import read_attribute
 from vpeval.embeddings.directory import read_embeddings
 from vpeval.protocols.inference import Settings, score_inference
 from vpeval.protocols.sizes import parse_sizes
+from vpeval.records.record import parse_params, parse_tags
 from vpeval.results.plain import plain_table
-from vpeval.results.records import parse_params, parse_tags
 
 
 def main() -> None:

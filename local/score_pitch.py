@@ -11,11 +11,11 @@ frames, and mode voiced, over frames that are voiced in both. The interval is ov
 from pathlib import Path
 
 from vpeval.audio.tracks import track_all
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.data.directory import DataDir
 from vpeval.protocols.pitch import refuse_other_utterances, score_pitch
+from vpeval.records.record import parse_tags, write_records
 from vpeval.results.plain import plain_table
-from vpeval.results.records import parse_tags, write_records
 
 
 def main() -> None:

@@ -9,11 +9,11 @@ Measures whose package is not installed are left out with a notice; <out.jsonl> 
 
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.data.directory import DataDir
 from vpeval.protocols.quality import score_quality
+from vpeval.records.record import parse_tags, write_records
 from vpeval.results.plain import plain_table
-from vpeval.results.records import parse_tags, write_records
 
 
 def main() -> None:

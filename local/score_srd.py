@@ -9,11 +9,11 @@ utterances. Every input speaker needs a reference; further reference speakers ar
 and the mean rank of every speaker go to a file beside the records (here exp/asv/srd.speakers.tsv).
 """
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.embeddings.directory import read_embeddings
 from vpeval.protocols.srd import score_srd
+from vpeval.records.record import parse_params, parse_tags
 from vpeval.results.plain import plain_table
-from vpeval.results.records import parse_params, parse_tags
 
 
 def main() -> None:

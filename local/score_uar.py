@@ -11,10 +11,10 @@ level of chance.
 
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.protocols.emotion import score_predictions
+from vpeval.records.record import parse_tags, write_records
 from vpeval.results.plain import plain_table
-from vpeval.results.records import parse_tags, write_records
 
 
 def main() -> None:

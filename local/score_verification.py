@@ -10,12 +10,12 @@ DET and ECE curves go to a file beside the records (here exp/asv/eer.curves.json
 
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.tables import read_table
 from vpeval.data.trials import read_scores, read_trials
 from vpeval.protocols.verification import score_difference, score_verification, scored_trials
+from vpeval.records.record import parse_params, parse_tags, write_records
 from vpeval.results.plain import plain_table
-from vpeval.results.records import parse_params, parse_tags, write_records
 
 
 def main() -> None:

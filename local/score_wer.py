@@ -11,12 +11,12 @@ from argparse import Namespace
 from pathlib import Path
 
 from vpeval.asr.text import NORMALIZERS
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.tables import read_table
 from vpeval.data.layout import name_some
 from vpeval.protocols.recognition import Rates, Speech, compare_recognition, score_recognition
+from vpeval.records.record import parse_params, parse_tags, write_records
 from vpeval.results.plain import plain_table
-from vpeval.results.records import parse_params, parse_tags, write_records
 
 
 def main() -> None:

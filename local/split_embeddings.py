@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.publish import refuse_target
 from vpeval.embeddings.directory import pool, read_embeddings, write_embeddings
 from vpeval.protocols.srd import split_pool

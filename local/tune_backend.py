@@ -16,7 +16,7 @@ from statistics import fmean
 from vpeval.asv.backend import Settings
 from vpeval.asv.plda import Prior
 from vpeval.asv.tuning import Quality, make_folds, measure
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.embeddings.directory import read_embeddings
 
 

@@ -15,7 +15,7 @@ was trained so, the option is not needed.
 import logging
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.files import write_text
 from vpeval.results.editions import EDITIONS, has_semi_informed, of_system, render
 from vpeval.results.load import load

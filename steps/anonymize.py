@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vpeval.anon import driver
 from vpeval.anon.hooks import find_hook
-from vpeval.core import script
+from vpeval.cli import script
 
 
 def main() -> None:

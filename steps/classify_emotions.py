@@ -11,7 +11,7 @@ fold that spk2fold names, which has not heard the speaker.
 from pathlib import Path
 
 from vpeval.asr.recognise_emotions import classify
-from vpeval.core import script
+from vpeval.cli import script
 
 
 def main() -> None:

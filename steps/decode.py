@@ -13,7 +13,7 @@ are skipped; an interrupted call goes on where it stopped.
 from pathlib import Path
 
 from vpeval.asr.decoding import decode
-from vpeval.core import script
+from vpeval.cli import script
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ spk_mean.scp) and num_utts as Kaldi has them. Directories that are up to date ar
 where it stopped.
 """
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.embeddings.extract import extract_embeddings
 
 

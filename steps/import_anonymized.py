@@ -11,7 +11,7 @@ as steps/anonymize.sh does: files at 16 kHz, mono, 16 bit are linked, others con
 from pathlib import Path
 
 from vpeval.anon.folder import find_files, import_set, tell
-from vpeval.core import script
+from vpeval.cli import script
 
 
 def main() -> None:

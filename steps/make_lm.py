@@ -9,7 +9,7 @@ The small model of the challenge is a pruned trigram (--order 3 --min-count 2), 
 
 from vpeval.asr.lm import estimate_from, write_arpa
 from vpeval.asr.text import NORMALIZERS
-from vpeval.core import script
+from vpeval.cli import script
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ judged by the classifier in <models-dir>/fold_<fold>, otherwise all by the one i
 """
 
 from vpeval.asr.decoding import predict_emotions
-from vpeval.core import script
+from vpeval.cli import script
 
 
 def main() -> None:

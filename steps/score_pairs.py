@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from vpeval.asv.scoring import utterance_cosines
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.data.pairs import write_pair_scores
 from vpeval.embeddings.directory import read_embeddings
 

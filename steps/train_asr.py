@@ -10,7 +10,7 @@ Makes <out-dir> with the recogniser and its decode.yaml for steps/decode.py. Int
 from pathlib import Path
 
 from vpeval.asr.train import train_recogniser
-from vpeval.core import script
+from vpeval.cli import script
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from vpeval.asv.attackers import IN_ONE_GO, MODES, read_attacker
 from vpeval.asv.train import Machine, Training, train_attacker
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 
 

@@ -12,7 +12,7 @@ Makes <out-dir>/fold_<fold>/ for steps/classify_emotions.py.
 from pathlib import Path
 
 from vpeval.asr.recognise_emotions import train
-from vpeval.core import script
+from vpeval.cli import script
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -20,7 +20,7 @@ from pathlib import Path
 from vpeval.anon import conformance, hooks
 from vpeval.anon.calls import PATIENCE, Subject
 from vpeval.anon.conformance import Verdict
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import is_pipe
 

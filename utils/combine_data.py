@@ -8,7 +8,7 @@ Usage: utils/combine_data.py <dst> <src1> <src2> …
 import sys
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.data.cut import combine
 from vpeval.data.directory import DataDir
 

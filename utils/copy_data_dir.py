@@ -9,7 +9,7 @@ Usage: utils/copy_data_dir.py [options] <src> <dst>
 
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.data.cut import rename
 from vpeval.data.directory import DataDir
 

@@ -11,7 +11,7 @@ Audio that is not 16 kHz mono goes, converted, to local/ beside the data directo
 
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.corpora.prepare import KINDS, read_corpus
 from vpeval.corpora.request import Request
 

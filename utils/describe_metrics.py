@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Write the tables of docs/metrics.md anew, from the descriptions in vpeval/results/metrics.py.
+"""Write the tables of docs/metrics.md anew, from the descriptions in vpeval/records/metrics.py.
 
 Usage: utils/describe_metrics.py [<page.md>]
  e.g.: utils/describe_metrics.py
@@ -9,7 +9,7 @@ Tables stand between lines '<!-- metrics: GROUP -->' and '<!-- end of metrics --
 
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.results.metrics_page import with_tables

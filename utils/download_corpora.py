@@ -12,7 +12,7 @@ code is then 1.
 import sys
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.corpora.archives import choose_archives, obtain
 
 ROOT = Path(__file__).resolve().parents[1]

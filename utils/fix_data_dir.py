@@ -9,7 +9,7 @@ Usage: utils/fix_data_dir.py [options] <data-dir>
 
 import sys
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.data.fix import fix
 
 

@@ -7,7 +7,8 @@ Usage: utils/get_model.py <model> ...
 The store is models/ or $VPEVAL_MODELS. Files put there by hand are used when their SHA-256 is right.
 """
 
-from vpeval.core import models, script
+from vpeval.cli import script
+from vpeval.core import models
 
 
 def main() -> None:

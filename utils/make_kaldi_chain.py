@@ -16,7 +16,7 @@ from pathlib import Path
 
 from vpeval.asr.kaldi.chain import from_challenge, from_vosk
 from vpeval.asr.lm import read_arpa
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 
 

@@ -13,7 +13,7 @@ import argparse
 import math
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.data.directory import DataDir
 from vpeval.data.make_trials import TrialOptions, make_trials
 from vpeval.data.trial_rows import count_targets

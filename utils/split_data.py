@@ -8,7 +8,7 @@ Usage: utils/split_data.py [--per-utt] <data-dir> <n>
  e.g.: utils/split_data.py data/libri_dev_enrolls 8
 """
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.data.cut import split, write_split
 from vpeval.data.directory import DataDir
 

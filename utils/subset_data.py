@@ -7,7 +7,7 @@ Usage: utils/subset_data.py [--seed S] <one way to choose> <src> <dst>
 
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.tables import read_rows
 from vpeval.data import cut
 from vpeval.data.directory import DataDir

@@ -7,7 +7,7 @@ Usage: utils/utt2spk_to_spk2utt.py <utt2spk> > <spk2utt>
 
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.data.directory import invert, read_utt2spk
 
 

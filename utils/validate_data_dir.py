@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.data.directory import read_utt2spk
 from vpeval.data.validate import validate
 

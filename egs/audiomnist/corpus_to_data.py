@@ -19,7 +19,7 @@ import soundfile as sf
 from scipy.signal import resample_poly
 
 from vpeval.audio.io import RATE, write_wave
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.data.directory import DataDir

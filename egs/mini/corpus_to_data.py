@@ -9,7 +9,7 @@ import csv
 from pathlib import Path
 
 from vpeval.asr.text import vpc2020
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
 

@@ -27,7 +27,7 @@ from vpeval.anon import driver, hooks
 from vpeval.anon.check import check_output
 from vpeval.anon.publish import wave_of
 from vpeval.anon.rooms import ROOMS, Room
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.core.processes import dying_with_me
 from vpeval.data.directory import DataDir, read_utt2spk

@@ -12,7 +12,7 @@ import numpy as np
 from vpeval.asr.lm import read_arpa
 from vpeval.asr.recognizers import ManyLmRecognizer, NBestRecognizer, Recognizer, load_recognizer
 from vpeval.audio.io import read_audio
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.jobs import batch
 
 

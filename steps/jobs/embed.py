@@ -11,7 +11,7 @@ import numpy as np
 
 from vpeval.asv.encoders import load_encoder
 from vpeval.audio.io import read_audio
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.embeddings.extract import pack_vector
 from vpeval.jobs import batch

@@ -11,7 +11,7 @@ from pathlib import Path
 from vpeval.asr.emotion import EmotionClassifier
 from vpeval.asr.folds import fold_directory
 from vpeval.audio.io import read_audio
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.tables import read_table
 from vpeval.jobs import batch
 

@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 
 from vpeval.asr.train import made_from_what, places
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.files import write_text
 from vpeval.core.publish import publish, refuse_target
 from vpeval.jobs.stamps import STAMP, is_current, write_stamp

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from vpeval.asv.attackers import IN_ONE_GO, UNITS
 from vpeval.asv.train import Training
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.publish import publish, refuse_target

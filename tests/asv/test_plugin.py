@@ -10,7 +10,7 @@ from vpeval.asv.encoders import load_encoder
 from vpeval.asv.kinds import encoder_code, encoder_files, model_of
 from vpeval.asv.neural import trainable_encoder
 from vpeval.core.errors import InputError
-from vpeval.jobs.closure import closure
+from vpeval.jobs.code import closure
 from vpeval.jobs.stamps import fingerprint
 
 WAVE = np.linspace(-1, 1, 9000, dtype=np.float32)

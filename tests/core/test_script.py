@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 
 

@@ -13,7 +13,7 @@ import pytest
 from vpeval.corpora.protocol import read_protocol
 from vpeval.data.directory import DataDir
 from vpeval.plan.recipe import read_recipe
-from vpeval.results.records import read_records
+from vpeval.records.record import read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ("--anonymizer", "local/anon/template/anonymize.py")

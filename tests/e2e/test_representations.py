@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from vpeval.results.records import read_records
+from vpeval.records.record import read_records
 
 pytestmark = pytest.mark.e2e
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.cluster.cluster import Cluster, missing_programs
-from vpeval.results.records import Record, read_records
+from vpeval.records.record import Record, read_records
 
 pytestmark = pytest.mark.e2e
 

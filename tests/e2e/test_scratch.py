@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from vpeval.core import models
-from vpeval.results.records import read_records
+from vpeval.records.record import read_records
 
 pytestmark = pytest.mark.e2e
 

@@ -16,7 +16,7 @@ from vpeval.core.files import write_text
 from vpeval.metrics.curves import det_curve, ece_curves
 from vpeval.metrics.scores import pool
 from vpeval.protocols.speaker_values import Scores, SpeakerValue
-from vpeval.results.records import Record, read_records, write_records
+from vpeval.records.record import Record, read_records, write_records
 
 ROOT = Path(__file__).parents[2]
 SPEAKERS = [f"s{k}" for k in range(6)]

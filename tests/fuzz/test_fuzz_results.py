@@ -17,16 +17,16 @@ from result_samples import RANK_2024, RESULTS_2022, SUMMARY_2022, TRACK2_2026, U
 from test_vpc2020 import PUBLISHED_SHAPE
 
 from vpeval.core.errors import InputError
+from vpeval.records.metrics import METRICS
+from vpeval.records.record import Record
+from vpeval.records.side_files import read_side_file
 from vpeval.results import summary
 from vpeval.results.editions import EDITIONS, render
 from vpeval.results.formats import latex, latex_systems
 from vpeval.results.limits import read_limits
 from vpeval.results.load import Source, load
-from vpeval.results.metrics import METRICS
 from vpeval.results.overview import overview
 from vpeval.results.ranking import ranking, render_ranking
-from vpeval.results.records import Record
-from vpeval.results.side_files import read_side_file
 from vpeval.results.worst import key_numbers
 
 FILES = (PUBLISHED_SHAPE, RESULTS_2022, SUMMARY_2022, RANK_2024, UNTIDY_2024, TRACK2_2026)

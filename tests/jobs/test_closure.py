@@ -1,9 +1,9 @@
 from pathlib import Path
 
 import pytest
+from vpeval.jobs.closure import closure
 
 from vpeval.jobs import closure as module
-from vpeval.jobs.closure import closure
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from vpeval.listening.store import Store
 from vpeval.metrics.eer import eer_threshold
 from vpeval.metrics.normalised_rank import ranks_within
 from vpeval.metrics.scores import pool
-from vpeval.results.records import Record, read_records, write_records
+from vpeval.records.record import Record, read_records, write_records
 from vpeval.stages.results import _listened
 
 ALL = ("original", *SYSTEMS)

@@ -10,8 +10,8 @@ import pytest
 
 from vpeval.embeddings.directory import group, write_embeddings
 from vpeval.protocols import audit
+from vpeval.records.record import Record, write_records
 from vpeval.results.limits import read_limits
-from vpeval.results.records import Record, write_records
 
 SPEAKERS, UTTS, DIMENSION = 8, 6, 32
 SETS = ("toy_enrolls", "toy_trials_f")

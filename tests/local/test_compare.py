@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from in_process import call
 
-from vpeval.results.records import Record, read_records, write_records
+from vpeval.records.record import Record, read_records, write_records
 
 RANK = """\
 ---- ASR results ----

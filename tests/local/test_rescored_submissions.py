@@ -16,7 +16,7 @@ from vpeval.data.trials import read_trials, write_scores
 from vpeval.embeddings.directory import group_rows
 from vpeval.metrics.scores import pool
 from vpeval.metrics.verification import POINT_ESTIMATES
-from vpeval.results.records import read_records, write_records
+from vpeval.records.record import read_records, write_records
 
 
 def hum(pitch: float) -> np.ndarray:

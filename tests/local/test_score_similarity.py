@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vpeval.results.records import read_records
+from vpeval.records.record import read_records
 
 SCRIPT = Path(__file__).parents[2] / "local/score_similarity.py"
 UTTS = ["a-1", "a-2", "b-1", "b-2", "b-3", "c-1", "c-2"]

@@ -10,7 +10,7 @@ import pytest
 
 from vpeval.metrics.eer import eer_threshold
 from vpeval.metrics.scores import pool
-from vpeval.results.records import read_records
+from vpeval.records.record import read_records
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "local/score_verification.py"

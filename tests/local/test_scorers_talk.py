@@ -3,7 +3,7 @@
 import numpy as np
 from in_process import call
 
-from vpeval.results.records import read_records
+from vpeval.records.record import read_records
 
 
 def test_a_verification_scorer_prints_its_table_and_the_summary_reads_its_records(tmp_path):

@@ -1,7 +1,7 @@
 import pytest
 from in_process import call
 
-from vpeval.results.records import Record, write_records
+from vpeval.records.record import Record, write_records
 
 
 def wer(system, errors):

@@ -12,7 +12,7 @@ import pytest
 import soundfile as sf
 from in_process import call
 
-from vpeval.results.records import Record, write_records
+from vpeval.records.record import Record, write_records
 from vpeval.submission.check import check
 
 SPEAKERS = ("a", "b", "c")

@@ -11,8 +11,8 @@ from scipy.optimize import brentq
 from scipy.stats import betabinom
 
 from vpeval.metrics.srd import disclosure
+from vpeval.records.record import Record
 from vpeval.results.formats import latex_systems
-from vpeval.results.records import Record
 
 N, INPUTS, EVEN = 40, 800, 20
 ORIGINAL = ("original", 453, 453, 4.50, 2.19, 56.63, 7.5)

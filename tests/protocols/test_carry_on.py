@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vpeval.protocols.extrapolation import Law, carry_on, singling_out_law
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 
 def curve(*values, width=0.05):

@@ -3,8 +3,8 @@
 import pytest
 
 from vpeval.protocols.utility_audit import audit_utility, with_warnings
-from vpeval.results.records import Record
-from vpeval.results.remarks import WARNING
+from vpeval.records.record import Record
+from vpeval.records.remarks import WARNING
 
 
 def wer(value: float, system: str = "original", name: str = "whisper_base", **params: object) -> Record:

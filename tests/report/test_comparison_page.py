@@ -10,8 +10,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "results"))
 
 from simulated_study import study
 
+from vpeval.records.record import Record, read_records, write_records
 from vpeval.results.comparison import compare
-from vpeval.results.records import Record, read_records, write_records
 
 SYSTEMS = {"alpha": (3.5, 0.05), "beta": (1.5, 0.2), "gamma <b>": (1.4, 0.5)}
 

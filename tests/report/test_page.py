@@ -10,11 +10,11 @@ from vpeval.core.errors import InputError
 from vpeval.figures.data import Entry, Results, load_results
 from vpeval.jobs.usage import Usage, note_usage
 from vpeval.protocols.findings import Finding, read_findings, write_findings
+from vpeval.records.record import Record
 from vpeval.report import audio, criteria
 from vpeval.report.page import Context, build, inline_svg
 from vpeval.report.use_case import UseCase
 from vpeval.results import summary
-from vpeval.results.records import Record
 from vpeval.results.worst import key_numbers
 
 VOID = {"meta", "link", "br", "input", "wbr"}

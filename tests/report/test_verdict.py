@@ -5,10 +5,10 @@ import pytest
 
 from vpeval.asv.attackers import Attacker
 from vpeval.figures.data import Entry, Results
+from vpeval.records.attacks import attack_model
+from vpeval.records.record import Record
 from vpeval.report.verdict import GRADES, judge
-from vpeval.results.attacks import attack_model
 from vpeval.results.limits import read_limits
-from vpeval.results.records import Record
 
 LIMITS = read_limits().verdict
 

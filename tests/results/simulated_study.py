@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.results.records import Record, write_records
+from vpeval.records.record import Record, write_records
 
 SETS = {"f": "toy_test_trials_f", "m": "toy_test_trials_m"}
 WORDS = ["the", "old", "man", "took", "his", "dog", "for", "a", "long", "walk"]

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from vpeval.asv.attackers import Attacker
-from vpeval.results.attacks import attack_model
-from vpeval.results.records import Record
+from vpeval.records.attacks import attack_model
+from vpeval.records.record import Record
 
 
 def record(condition, attacker="ecapa"):

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vpeval.core.errors import InputError
-from vpeval.results.averages import average, averages, weights
-from vpeval.results.records import Record
+from vpeval.records.averages import average, averages, weights
+from vpeval.records.record import Record
 
 SETS = [f"{corpus}_dev_trials_{g}{common}" for g in "fm" for corpus, common in
         (("libri", ""), ("vctk", ""), ("vctk", "_common"))]  # fmt: skip

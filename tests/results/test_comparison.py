@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from vpeval.core.errors import InputError
+from vpeval.records.record import Record
 from vpeval.results import overview, ranking
 from vpeval.results.limits import read_limits
-from vpeval.results.records import Record
 
 LIMITS = read_limits()
 RULES = LIMITS.rules["2024"]

@@ -3,15 +3,15 @@
 import pytest
 
 from vpeval.figures.data import Entry, Results
+from vpeval.records.averages import averages
+from vpeval.records.costs import costs, marked
+from vpeval.records.record import Record, read_records, write_records
 from vpeval.report.numbers import numbers
 from vpeval.results import summary
-from vpeval.results.averages import averages
-from vpeval.results.costs import costs, marked
 from vpeval.results.editions import render
 from vpeval.results.formats.latex import tables
 from vpeval.results.formats.latex_systems import tables as system_tables
 from vpeval.results.formats.vpc2020 import read
-from vpeval.results.records import Record, read_records, write_records
 
 VALUES = {"eer_kaldi": 0.0625, "eer_rocch": 0.0611, "min_cllr": 0.2345, "cllr": 1.2345}
 

@@ -10,8 +10,8 @@ from result_samples import RANK_2024, RESULTS_2022, SUMMARY_2022, TRACK2_2026, U
 from test_vpc2020 import POST_EVALUATION_SHAPE, PUBLISHED_SHAPE
 
 from vpeval.core.errors import InputError
+from vpeval.records.record import Record
 from vpeval.results.load import Source, read
-from vpeval.results.records import Record
 
 RECORDS = "".join(
     Record("wer", 1.5, 1.0, 2.0, {"lm": "x"}, {"sub": 1}, set=name, system="s").to_json() + "\n" for name in "abc"

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from vpeval.core.errors import InputError
+from vpeval.records.names import ASR_EVAL, ASR_EVAL_ANON
+from vpeval.records.record import Record
 from vpeval.results.formats import latex, latex_systems, vpc2020, vpc2022, vpc2024
-from vpeval.results.names import ASR_EVAL, ASR_EVAL_ANON
-from vpeval.results.records import Record
 
 BLOCK = """ASV-libri_dev_enrolls-libri_dev_trials_f
   EER: {eer}%

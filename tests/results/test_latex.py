@@ -4,8 +4,8 @@ import subprocess
 import pytest
 
 from vpeval.core.errors import InputError
+from vpeval.records.record import Record
 from vpeval.results.formats import latex
-from vpeval.results.records import Record
 
 EER = {("dev", "oo"): 0.08665, ("dev", "oa"): 0.5014, ("dev", "aa"): 0.125}
 EER |= {("test", "oo"): 0.07664, ("test", "oa"): 0.4726, ("test", "aa"): 0.18}

@@ -4,8 +4,8 @@ import pytest
 from test_latex import compile_tables, needs_latex
 
 from vpeval.core.errors import InputError
+from vpeval.records.record import Record
 from vpeval.results.formats import latex_systems
-from vpeval.results.records import Record
 
 
 def eer(system, condition, value, interval=(None, None), **more):

@@ -3,8 +3,8 @@ from result_samples import RANK_2024, RESULTS_2022, SUMMARY_2022, TRACK2_2026, U
 from test_vpc2020 import PUBLISHED_SHAPE
 
 from vpeval.core.errors import InputError
+from vpeval.records.record import Record, write_records
 from vpeval.results.load import Source, load
-from vpeval.results.records import Record, write_records
 
 ASR = "ASR-toy_dev_asr\n  %WER 4.00 [ 1 / 25, 0 ins, 0 del, 1 sub ]\n"
 ANON = "ASR-toy_dev_asr_anon\n  %WER 8.00 [ 2 / 25, 0 ins, 0 del, 2 sub ]\n"

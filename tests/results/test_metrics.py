@@ -8,11 +8,11 @@ from vpeval.core.errors import InputError
 from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.similarity import voice_similarity
 from vpeval.metrics.verification import paired_difference, verification
+from vpeval.records.metrics import GROUPS, METRICS, OTHER, describe, rank
+from vpeval.records.record import Record
 from vpeval.results.editions import EDITIONS
 from vpeval.results.headline import eer_of, headline_eer, in_challenge_mode
-from vpeval.results.metrics import GROUPS, METRICS, OTHER, describe, rank
 from vpeval.results.metrics_page import with_tables
-from vpeval.results.records import Record
 from vpeval.results.shown import chance_level, show_chance, with_null_levels
 
 ROOT = Path(__file__).parents[2]

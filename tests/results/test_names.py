@@ -1,6 +1,6 @@
 import pytest
 
-from vpeval.results.names import SetName, set_title
+from vpeval.records.names import SetName, set_title
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from vpeval.core.errors import InputError
+from vpeval.records.record import Record
 from vpeval.results.load import Source, load
 from vpeval.results.overview import means
 from vpeval.results.published import FILE, published
-from vpeval.results.records import Record
 
 SHARED = Path(__file__).parents[3] / "shared/reference/published_results"
 

@@ -7,7 +7,7 @@ from vpeval.core.errors import InputError
 from vpeval.metrics.rank_histograms import Ranks
 from vpeval.metrics.srd import disclosure
 from vpeval.protocols.ranked_inputs import RankedInputs
-from vpeval.results.records import Record, write_records
+from vpeval.records.record import Record, write_records
 from vpeval.results.resampled import measured
 from vpeval.results.significance import EXPLORATORY, differences
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.results.records import TAGS, Record, parse_tags, read_records, write_records
+from vpeval.records.record import TAGS, Record, parse_tags, read_records, write_records
 
 EER = Record(
     "eer_kaldi",

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from vpeval.results.records import Record
-from vpeval.results.remarks import remarks, result_lines
+from vpeval.records.record import Record
+from vpeval.records.remarks import remarks, result_lines
 
 
 def record(name: str, **notes: object) -> Record:

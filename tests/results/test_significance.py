@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from simulated_study import study
 
+from vpeval.records.record import Record, read_records, write_records
 from vpeval.results.limits import read_limits
-from vpeval.results.records import Record, read_records, write_records
 from vpeval.results.resampled import _groups, measured
 from vpeval.results.significance import EXPLORATORY, PLANNED, _holm, differences, render_differences
 

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from vpeval.core.errors import InputError
+from vpeval.records.record import Record
 from vpeval.results import summary
-from vpeval.results.records import Record
 
 
 def asv(metric, value, condition, system, gender="f", interval=(None, None), **more):

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vpeval.core.errors import InputError
+from vpeval.records.record import Record
 from vpeval.results.formats import vpc2020
-from vpeval.results.records import Record
 
 PUBLISHED_SHAPE = """\
 ASV-toy_dev_enrolls-toy_dev_trials_f

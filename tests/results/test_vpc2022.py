@@ -2,8 +2,8 @@ import pytest
 from result_samples import RESULTS_2022, SUMMARY_2022
 
 from vpeval.core.errors import InputError
+from vpeval.records.record import Record
 from vpeval.results.formats import vpc2022
-from vpeval.results.records import Record
 
 
 @pytest.fixture

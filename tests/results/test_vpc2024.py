@@ -2,8 +2,8 @@ import pytest
 from result_samples import RANK_2024, TRACK2_2026, UNTIDY_2024
 
 from vpeval.core.errors import InputError
+from vpeval.records.record import Record
 from vpeval.results.formats import vpc2024
-from vpeval.results.records import Record
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 from vpeval.results.worst import beside, key_numbers, utility, worst_case
 
 

@@ -10,9 +10,9 @@ from toy_recipe import make_toy
 from vpeval.core.errors import InputError
 from vpeval.plan.plan import Settings, make_plan
 from vpeval.protocols.fusion import read_weights
+from vpeval.records.record import read_records
 from vpeval.results import summary
 from vpeval.results.load import load
-from vpeval.results.records import read_records
 from vpeval.stages import legal, results, verification
 
 

@@ -5,7 +5,7 @@ from toy_recipe import make_toy
 
 from vpeval.core.errors import InputError
 from vpeval.plan.plan import Settings, make_plan
-from vpeval.results.records import read_records
+from vpeval.records.record import read_records
 from vpeval.stages import legal
 
 

@@ -5,9 +5,9 @@ from toy_recipe import make_toy
 
 from vpeval.core.tables import read_table, write_table
 from vpeval.plan.plan import Settings, make_plan
+from vpeval.records.record import read_records
 from vpeval.results.formats.latex import tables
 from vpeval.results.formats.vpc2020 import read, render
-from vpeval.results.records import read_records
 from vpeval.stages import recognition
 from vpeval.stages.piece import run_pieces
 

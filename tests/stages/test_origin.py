@@ -13,8 +13,8 @@ from vpeval.anon.provenance import Provenance
 from vpeval.core.errors import InputError
 from vpeval.jobs.stamps import STAMP, fingerprint, write_stamp
 from vpeval.plan.plan import Plan, Settings, make_plan
+from vpeval.records.record import read_records
 from vpeval.results.load import load
-from vpeval.results.records import read_records
 from vpeval.stages import origin, results, verification
 from vpeval.stages.anonymisation import refuse_surprises
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vpeval.audio.io import write_wave
-from vpeval.results.records import read_records
+from vpeval.records.record import read_records
 
 ROOT = Path(__file__).parents[2]
 HYPERPARAMS = """\

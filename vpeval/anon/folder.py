@@ -20,11 +20,11 @@ from vpeval.core import processes
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked
 from vpeval.core.publish import publish, refuse_overlap, refuse_target
-from vpeval.core.told import skipped
 from vpeval.corpora.convert import to_16khz
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import is_split, name_some, read_places
 from vpeval.jobs import sound
+from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.rehearsal import rehearsing
 from vpeval.jobs.stamps import STAMP, fingerprint, is_current, why, write_stamp
 
@@ -88,7 +88,7 @@ def import_set(delivery: Delivery, out: Path, overwrite: bool = False) -> list[F
     out.parent.mkdir(parents=True, exist_ok=True)
     with locked(out.with_name(f".{out.name}.lock"), str(out)):
         if is_current(out / STAMP, made_from, [out]):
-            skipped(log, 1, "sets of files made elsewhere")
+            log_skipped(log, 1, "sets of files made elsewhere")
             return []
         refuse_target(out, inputs, is_split)
         work = out.with_name(f".{out.name}.work")

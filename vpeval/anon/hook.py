@@ -22,7 +22,7 @@ import numpy as np
 from vpeval.anon.hooks import WHOLE_SET
 from vpeval.anon.strategies import STRATEGIES, Strategy, draw_seeds
 from vpeval.audio.io import RATE, read_audio, write_wave
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from vpeval.anon import hooks
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.jobs.closure import closure
+from vpeval.jobs.code import closure
 
 FILE = "anonymiser.json"
 
@@ -85,7 +85,7 @@ def hook_digest(hook: Path) -> str:
     home = hook.resolve().parent
     files = {path.relative_to(home).as_posix(): path for path in hooks.folder_of(hook)}
     for entry in hooks.code_of(hook):
-        files |= {path.relative_to(hooks.ROOT).as_posix(): path for path in closure(entry)}
+        files |= {path.relative_to(hooks.ROOT).as_posix(): path for path in closure(hooks.ROOT / entry)}
     for name in sorted(files):
         with open(files[name], "rb") as content:
             digest.update(f"{name}\0{hashlib.file_digest(content, 'sha256').hexdigest()}\0".encode())

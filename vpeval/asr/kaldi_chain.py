@@ -17,7 +17,7 @@ from vpeval.asr.vosk import to_pcm
 from vpeval.audio.io import RATE
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
-from vpeval.core.optional import require
+from vpeval.core.lazy import require
 
 
 class KaldiChain:

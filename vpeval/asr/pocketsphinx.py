@@ -17,7 +17,7 @@ from vpeval.asr.text import vpc2020
 from vpeval.asr.vosk import to_pcm
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
-from vpeval.core.optional import require
+from vpeval.core.lazy import require
 
 _TRIED = 20
 """So many times the wanted number of hypotheses are looked at: most differ only in pauses and pronunciations."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked
 from vpeval.core.publish import refuse_target
-from vpeval.core.told import skipped
 from vpeval.data.layout import read_places
 from vpeval.jobs.command import FREE_MEMORY_SELDOM, run_command
+from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.rehearsal import rehearsing
 from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, why
 
@@ -44,7 +44,7 @@ def train_recogniser(conf: Path, out: Path, data: Sequence[Path], cmd: str, seed
     refuse_target(out, places(conf, data))
     with locked(out.with_name(f".{out.name}.lock"), str(out)):
         if is_current(out / STAMP, made_from_what(conf, data, seed), [out]):
-            skipped(log, 1, "recognisers")
+            log_skipped(log, 1, "recognisers")
             return
         command = [str(_ROOT / JOB), "--seed", str(seed), "--num-threads", str(threads), *map(str, (conf, out, *data))]
         run_command(cmd, out.parent / "log" / f"train_{out.name}.log", command, threads, FREE_MEMORY_SELDOM)

@@ -10,7 +10,7 @@ import numpy as np
 from vpeval.audio.io import RATE
 from vpeval.core import models
 from vpeval.core.config import read_config
-from vpeval.core.optional import require
+from vpeval.core.lazy import require
 
 _CHUNK = RATE // 4
 

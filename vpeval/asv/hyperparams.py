@@ -19,7 +19,7 @@ import yaml
 
 from vpeval.asv.speechbrain import resolve_references
 from vpeval.core.errors import InputError
-from vpeval.core.optional import require
+from vpeval.core.lazy import require
 
 HYPERPARAMS = "hyperparams.yaml"
 _LARGEST = 1 << 20

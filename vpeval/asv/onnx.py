@@ -19,7 +19,7 @@ from vpeval.audio.io import RATE
 from vpeval.core import models
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
-from vpeval.core.optional import require
+from vpeval.core.lazy import require
 
 _WINDOWS = ("hamming", "hanning", "povey", "rectangular", "blackman")
 

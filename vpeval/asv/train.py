@@ -14,10 +14,10 @@ from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked, write_text
 from vpeval.core.publish import publish, refuse_target
-from vpeval.core.told import skipped
 from vpeval.data.layout import read_places
 from vpeval.embeddings.extract import extract_embeddings
 from vpeval.jobs.command import FREE_MEMORY_SELDOM, run_command
+from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.rehearsal import rehearsing
 from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
 
@@ -101,7 +101,7 @@ def train_attacker(training: Training, embeddings: Path, machine: Machine) -> No
         if training.mode == "backend":
             train_backend(training, [embeddings / directory.name for directory in training.data])
         elif is_current(training.out / STAMP, training.made_from(_processes(training, machine)), [training.out]):
-            skipped(log, 1, "attackers")
+            log_skipped(log, 1, "attackers")
         else:
             _train_network(training, machine)
 
@@ -134,7 +134,7 @@ def train_backend(training: Training, vectors: Sequence[Path]) -> None:
     """Estimate LDA and PLDA on embeddings."""
     made_from = made_from_vectors(training, vectors)
     if is_current(training.out / STAMP, made_from, [training.out]):
-        skipped(log, 1, "attackers")
+        log_skipped(log, 1, "attackers")
         return
     refuse_target(training.out, training.places)
     from vpeval.asv import backend

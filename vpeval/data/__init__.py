@@ -3,7 +3,7 @@
 What is offered here is described in docs/library.md.
 """
 
-from vpeval.core.exports import offer
+from vpeval.core.lazy import offer
 
 __all__, __getattr__, __dir__ = offer(
     __name__,

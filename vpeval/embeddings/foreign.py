@@ -10,11 +10,11 @@ import numpy as np
 
 from vpeval.core.errors import InputError
 from vpeval.core.publish import staged_directory
-from vpeval.core.told import skipped
 from vpeval.data.layout import name_some
 from vpeval.embeddings.ark import Scp, read_scp
 from vpeval.embeddings.collect import write_directory
 from vpeval.jobs import batch
+from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.rehearsal import rehearsing
 from vpeval.jobs.stamps import STAMP, is_current, why, write_stamp
 
@@ -45,7 +45,7 @@ def take_embeddings(conf: Path, folder: Path, out: Path, data: Sequence[Path]) -
         elif not is_current(target.out / STAMP, target.fingerprint, [target.out]):
             rows = _rows(target, index)
             stale.append((target, index, rows))
-    skipped(log, 0 if rehearsing() else len(data) - len(stale), "sets of vectors made elsewhere")
+    log_skipped(log, 0 if rehearsing() else len(data) - len(stale), "sets of vectors made elsewhere")
     for target, index, rows in stale:
         with staged_directory(target.out, target.places) as new:
             write_directory(new, target.out, target.data.utt2spk, index.vectors(rows))

@@ -16,10 +16,10 @@ from matplotlib.patheffects import withStroke
 
 from vpeval.figures.data import Entry, Results
 from vpeval.figures.style import INK, MUTED, PAPER, grid, legend
-from vpeval.results.attacks import UNPROTECTED
+from vpeval.records.attacks import UNPROTECTED
+from vpeval.records.metrics import Metric, describe
+from vpeval.records.names import GENDERS, set_title
 from vpeval.results.headline import in_challenge_mode
-from vpeval.results.metrics import Metric, describe
-from vpeval.results.names import GENDERS, set_title
 
 T = TypeVar("T")
 _HALO = [withStroke(linewidth=2.4, foreground=PAPER)]

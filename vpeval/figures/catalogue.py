@@ -14,8 +14,8 @@ from vpeval.core.errors import InputError
 from vpeval.core.publish import claim
 from vpeval.figures import bars, curves, legal_curves, listening, matrices, ranks, scatter, speakers, style, training
 from vpeval.figures.data import Results
+from vpeval.records.metrics import describe
 from vpeval.results.headline import eer_of
-from vpeval.results.metrics import describe
 
 
 @dataclass(frozen=True)

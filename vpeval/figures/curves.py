@@ -13,8 +13,8 @@ from matplotlib.patches import Patch
 from vpeval.figures.data import Entry, Results, Series, read_pooled_scores, read_side_file
 from vpeval.figures.style import INK, LINES, MUTED, NEUTRAL, PALE, grid, legend
 from vpeval.metrics.scores import Floats, PooledScores
-from vpeval.results.costs import no_llrs
-from vpeval.results.names import set_title
+from vpeval.records.costs import no_llrs
+from vpeval.records.names import set_title
 
 _DET_TICKS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
 

@@ -19,11 +19,11 @@ from vpeval.data.trials import read_scores, read_trials
 from vpeval.figures.style import model_rank, shade, system_colours
 from vpeval.metrics.scores import PooledScores, pool
 from vpeval.protocols.speaker_values import SpeakerValue, read_speaker_values
-from vpeval.results import side_files
-from vpeval.results.attacks import attack_model
-from vpeval.results.metrics import describe
-from vpeval.results.names import ORIGINAL
-from vpeval.results.records import Record, read_records
+from vpeval.records import side_files
+from vpeval.records.attacks import attack_model
+from vpeval.records.metrics import describe
+from vpeval.records.names import ORIGINAL
+from vpeval.records.record import Record, read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 Floats = NDArray[np.float64]

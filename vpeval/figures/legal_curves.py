@@ -11,7 +11,7 @@ from matplotlib.ticker import NullFormatter, NullLocator
 
 from vpeval.figures.data import Entry, Results
 from vpeval.figures.style import LINES, MARKERS, MUTED, grid, legend
-from vpeval.results.metrics import describe
+from vpeval.records.metrics import describe
 
 _ROWS = ("singling_out", "linkability", "one_minus_eer")
 _CHANCE = (0, (1, 1.5))

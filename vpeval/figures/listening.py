@@ -18,8 +18,8 @@ from vpeval.listening.objective import pair_up
 from vpeval.listening.opinions import VERIFICATION
 from vpeval.metrics.curves import det_curve
 from vpeval.metrics.scores import pool
-from vpeval.results.attacks import IGNORANT, UNPROTECTED
-from vpeval.results.names import ORIGINAL, set_title
+from vpeval.records.attacks import IGNORANT, UNPROTECTED
+from vpeval.records.names import ORIGINAL, set_title
 
 _GROUPS = {
     "naturalness": "Naturalness",

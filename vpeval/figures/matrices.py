@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from vpeval.figures.data import Results, read_matrix, read_side_file
 from vpeval.figures.style import NEUTRAL, grid
+from vpeval.records.names import CONDITIONS, set_title
 from vpeval.results.headline import in_challenge_mode
-from vpeval.results.names import CONDITIONS, set_title
 
 _COLOURS = LinearSegmentedColormap.from_list(
     "similarity", ["#f4f7fa", "#b9d3e6", "#5d9bc9", "#1f5f9b", "#0b2a55"]

@@ -12,7 +12,7 @@ from vpeval.figures.data import Entry, Results, read_side_file
 from vpeval.figures.style import GRID, INK, MUTED, NEUTRAL, grid, legend
 from vpeval.metrics.betabinomial import beta_binomial, fit_beta_binomial
 from vpeval.metrics.srd import uniform_band
-from vpeval.results.names import ORIGINAL
+from vpeval.records.names import ORIGINAL
 from vpeval.results.representations import representation, trained_on
 
 _COLUMNS = 3

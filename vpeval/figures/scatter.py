@@ -11,10 +11,10 @@ from matplotlib.lines import Line2D
 
 from vpeval.figures.data import Entry, Results
 from vpeval.figures.style import MARKERS, grid, legend
-from vpeval.results.attacks import IGNORANT
-from vpeval.results.costs import NO_COST
+from vpeval.records.attacks import IGNORANT
+from vpeval.records.costs import NO_COST
+from vpeval.records.metrics import describe
 from vpeval.results.headline import in_challenge_mode
-from vpeval.results.metrics import describe
 
 
 def pairs(eer: str, dsys: str) -> tuple[tuple[str, str], ...]:

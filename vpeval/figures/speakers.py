@@ -16,7 +16,7 @@ from vpeval.figures.style import INK, MUTED, grid, legend
 from vpeval.metrics.jaccard import jaccard
 from vpeval.protocols.speaker_overlap import Context, find_extremes, overlap_records
 from vpeval.protocols.speaker_values import SpeakerValue
-from vpeval.results.names import ORIGINAL
+from vpeval.records.names import ORIGINAL
 
 _METRIC = "linkability"
 _QUANTILE = 0.1

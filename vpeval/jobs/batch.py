@@ -25,13 +25,13 @@ from pathlib import Path
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked, write_text
 from vpeval.core.publish import publish, refuse_overlap, refuse_target
-from vpeval.core.told import skipped
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import is_split, read_places
 from vpeval.jobs import shards, visibility
 from vpeval.jobs.backends import slurm_control
 from vpeval.jobs.command import launcher
 from vpeval.jobs.pieces import FOLDER, Pieces, PieceWriter, clear_unfinished
+from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.rehearsal import rehearsing
 from vpeval.jobs.stamps import NOT_MADE, STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
 
@@ -129,7 +129,7 @@ def run(task: Task, targets: Sequence[Target], cmd: str, nj: int, log_dir: Path)
                 shutil.rmtree(target.work, ignore_errors=True)  # what a kill just after publishing left
         for target in stale:
             refuse_target(target.out, target.places, is_split)
-        skipped(log, len(targets) - len(stale), f"sets of {task.name}")
+        log_skipped(log, len(targets) - len(stale), f"sets of {task.name}")
         for reason, count in Counter(map(_why, stale)).items():
             if reason != NOT_MADE:
                 log.info("%s: %d of %d sets again, %s", task.name, count, len(targets), reason)

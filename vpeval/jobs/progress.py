@@ -1,7 +1,8 @@
-"""How far an array of jobs is: what its jobs print into their logs, added up."""
+"""Progress: how far an array of jobs is, by what its jobs print into their logs, and what was up to date."""
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,6 +59,12 @@ class Meter:
         running = len(snapshot.running)
         done, total = (sum(counts[which] for counts in self._counts.values()) for which in (0, 1))
         return Progress(self._jobs - self._ended - running, running, failed, self._ended, done, total)
+
+
+def log_skipped(log: logging.Logger, count: int, what: str) -> None:
+    """Log that so many `what` (a word in the plural) are up to date; scripts print one line for all of them."""
+    if count:
+        log.info("%d %s up to date, skipped", count, what, extra={"skipped": (what, count)})
 
 
 def last_progress(log: Path) -> tuple[int, int] | None:

@@ -1,22 +1,26 @@
 """Has anything changed? What outputs were made from, kept beside them.
 
 A step compares the fingerprint of what it is about to do with the one in the stamp beside its outputs: equal, and the
-outputs untouched, means that there is nothing to do. A fingerprint is made of options, of inputs and of code, which is
-the import closure of the step's entry points. Files count by content, under names relative to the folder of the run, so
-that a folder that was copied or moved is recognised; large files and corpora elsewhere count by size and time of
-change. What was read once is not read again while size and time are the same, and the audio of a set counts by one
-digest (`vpeval.jobs.sound`), so that asking about a million utterances takes a moment. Where nothing is to be believed
-(VPEVAL_VERIFY), everything is read.
+outputs untouched, means that there is nothing to do. A fingerprint is made of options, inputs, code
+(`vpeval.jobs.code`) and the versions of packages that compute. Files count by content, under names relative to the
+folder of the run, so that a folder that was copied or moved is recognised; large files and corpora elsewhere count by
+size and time of change. What was read once is not read again while size and time are the same, and the audio of a set
+counts by one digest (`vpeval.jobs.sound`), so that asking about a million utterances takes a moment. With
+VPEVAL_VERIFY=true everything is read again.
+
+With VPEVAL_ACCEPT_CODE=true, outputs whose code or packages alone have changed are kept: the stamp takes note of what
+was accepted, and the results say so.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,26 +29,34 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.publish import STAMP as STAMP
 from vpeval.jobs import sound
-from vpeval.jobs.closure import ROOT, closure
+from vpeval.jobs.code import Maker, code_of, software_of
 from vpeval.jobs.rehearsal import rehearsing
 
+log = logging.getLogger(__name__)
 NOT_MADE = "not made yet"
+ACCEPTED = "accepted"
+"""In a stamp: modules and packages whose changes a person accepted."""
 WHY = "VPEVAL_WHY"
-"""Where everything that has changed is to be told, and not only the first few."""
+"""Set to true, everything that has changed is listed, and not only the first few."""
+ACCEPT_CODE = "VPEVAL_ACCEPT_CODE"
+"""Set to true, what was made by other code, or with other versions of packages, is kept."""
 _LARGE = 4 << 20
-_TOLD = 3
+_LISTED = 3
 _COMING = "to be made"
 _AUDIO = {".wav", ".flac", ".ogg", ".opus", ".mp3"}
-_VERSION = 4
+_VERSION = 5
+_READ = (4, 5)
+_KINDS = {"options": "option", "inputs": "input", "code": "module", "software": "package"}
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What a step depends on: values of options, and a digest of every input and of every file of code."""
+    """What a step depends on: options, a digest of every input and of every module, and versions of packages."""
 
     options: Mapping[str, str]
     inputs: Mapping[str, str]
     code: Mapping[str, str]
+    software: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -54,31 +66,31 @@ class Fingerprint:
     def changes(self, before: Mapping[str, Mapping[str, str]]) -> list[str]:
         """What is different from the fingerprint in an older stamp, in words."""
         found = []
-        for kind, noun in (("options", "option"), ("inputs", "input"), ("code", "module")):
+        for kind, noun in _KINDS.items():
             new, old = getattr(self, kind), before.get(kind, {})
             found += [f"{noun} {name}" for name in sorted({*new, *old}) if new.get(name) != old.get(name)]
         return found
 
 
 def fingerprint(
-    inputs: Iterable[str | os.PathLike[str]], options: Mapping[str, object], code: Iterable[str] = ()
+    inputs: Iterable[str | os.PathLike[str]], options: Mapping[str, object], makers: Iterable[Maker] = ()
 ) -> Fingerprint:
     """The fingerprint over files, directories (all files in them, and the audio that their wav.scp names) and options.
 
-    `code` are entry points, as `closure` takes them.
+    `makers` are the functions, classes or modules that compute the result; see `vpeval.jobs.code`.
     """
-    files = sorted({file for entry in code for file in closure(entry)})
+    makers = list(makers)
     return Fingerprint(
         {name: _name(value) if isinstance(value, Path) else str(value) for name, value in options.items()},
         {_name(Path(path)): _digest(Path(path)) for path in inputs},
-        {str(file.relative_to(ROOT)): _identity(file) for file in files},
+        code_of(makers),
+        software_of(makers),
     )
 
 
 def is_current(stamp: Path, wanted: Fingerprint, outputs: Sequence[Path]) -> bool:
     """Whether `outputs` were made under fingerprint `wanted` and have not been touched since."""
-    found = read_stamp(stamp)
-    return bool(found) and not wanted.changes(found) and _is_untouched(stamp, found, outputs)
+    return not why(stamp, wanted, outputs)
 
 
 def write_stamp(stamp: Path, made_from: Fingerprint, outputs: Sequence[Path]) -> None:
@@ -95,7 +107,7 @@ def read_stamp(stamp: Path) -> dict[str, Any]:
         found = json.loads(stamp.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return {}
-    return found if isinstance(found, dict) and found.get("version") == _VERSION else {}
+    return found if isinstance(found, dict) and found.get("version") in _READ else {}
 
 
 def why(stamp: Path, wanted: Fingerprint, outputs: Sequence[Path]) -> str:
@@ -104,9 +116,42 @@ def why(stamp: Path, wanted: Fingerprint, outputs: Sequence[Path]) -> str:
     if not found:
         return NOT_MADE
     if changed := wanted.changes(found):
-        most = len(changed) if os.environ.get(WHY) == "true" else _TOLD
+        if _can_be_accepted(changed) and _is_untouched(stamp, found, outputs):
+            _accept(stamp, found, wanted, changed)
+            return ""
+        most = len(changed) if os.environ.get(WHY) == "true" else _LISTED
         return "changed: " + ", ".join(changed[:most]) + (f" and {len(changed) - most} more" * (len(changed) > most))
     return "" if _is_untouched(stamp, found, outputs) else "its files were touched"
+
+
+def _can_be_accepted(changed: Sequence[str]) -> bool:
+    """Whether a person asked to keep what other code made, and nothing but code has changed."""
+    return os.environ.get(ACCEPT_CODE) == "true" and all(one.startswith(("module ", "package ")) for one in changed)
+
+
+def _accept(stamp: Path, found: Mapping[str, Any], wanted: Fingerprint, changed: Sequence[str]) -> None:
+    """Have outputs count as made by the code that is there now, and note what was accepted."""
+    names = [one.partition(" ")[2] for one in changed]
+    log.warning("%s: kept although %s changed (accept-code)", stamp.parent, ", ".join(names))
+    if rehearsing():
+        return
+    accepted = sorted({*found.get(ACCEPTED, []), *names})
+    current = read_stamp(stamp)  # its times of change may just have been noted
+    write_text(
+        stamp, json.dumps({**current, "version": _VERSION, **asdict(wanted), ACCEPTED: accepted}, indent=0) + "\n"
+    )
+
+
+def accepted_code(path: Path) -> set[str]:
+    """Modules and packages that changed after `path`, or what it was made from, was made, and that were accepted."""
+    home = path if path.is_dir() else path.parent
+    stamp = read_stamp(home / STAMP)
+    found = set(map(str, stamp.get(ACCEPTED, [])))
+    for name in stamp.get("inputs", {}):
+        source = Path(name)
+        if source != home and (source.is_dir() or source.is_file()) and (source / STAMP).is_file():
+            found |= accepted_code(source)
+    return found
 
 
 def stale_source(path: Path) -> tuple[Path, str] | None:

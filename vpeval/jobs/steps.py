@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked
-from vpeval.core.told import skipped
+from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.rehearsal import rehearsing
 from vpeval.jobs.stamps import NOT_MADE, STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
 
@@ -97,4 +97,4 @@ def bring_up_to_date(steps: Iterable[tuple[Step, Callable[[Path], str]]], what: 
             with step.making() as out:
                 said = make(out)
         log.info("%s: %s", out, said)
-    skipped(log, current, what)
+    log_skipped(log, current, what)

@@ -25,7 +25,7 @@ from vpeval.listening.opinions import (
 from vpeval.listening.quality import Listener, excluded, judge_listeners
 from vpeval.listening.resample import draw
 from vpeval.listening.responses import Ratings, Responses, read_responses
-from vpeval.results.records import Record, read_records, write_records
+from vpeval.records.record import Record, read_records, write_records
 
 FOLDER = "listening"
 SIDE_FILE = "scores.json"

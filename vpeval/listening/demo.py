@@ -18,8 +18,8 @@ from vpeval.listening.store import Store
 from vpeval.metrics.cllr import cllr, min_cllr
 from vpeval.metrics.eer import eer_rocch, eer_threshold
 from vpeval.metrics.scores import pool
-from vpeval.results.names import ORIGINAL
-from vpeval.results.records import Record, write_records
+from vpeval.records.names import ORIGINAL
+from vpeval.records.record import Record, write_records
 
 log = logging.getLogger(__name__)
 

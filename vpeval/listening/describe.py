@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from vpeval.metrics.bootstrap import Interval
-from vpeval.results.names import ORIGINAL
-from vpeval.results.records import Record
+from vpeval.records.names import ORIGINAL
+from vpeval.records.record import Record
 
 ATTACKER = "listeners"
 

@@ -24,7 +24,7 @@ import numpy as np
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.listening.material import Cell, Clip, Material, Trial
-from vpeval.results.names import ORIGINAL
+from vpeval.records.names import ORIGINAL
 
 Kind = Literal["volume", "quietest", "rating", "tones", "board", "comment"]
 Shape = Literal["plane", "line"]

@@ -20,7 +20,7 @@ from vpeval.metrics.bootstrap import Interval, multiplicities, percentile_interv
 from vpeval.metrics.dsys import dsys, dsys_null
 from vpeval.metrics.eer import eer_threshold
 from vpeval.metrics.scores import PooledScores, pool
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 _SHUFFLES = 200
 

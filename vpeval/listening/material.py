@@ -14,7 +14,7 @@ from pathlib import Path
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
 from vpeval.plan.recipe import read_recipe
-from vpeval.results.names import ORIGINAL, SetName
+from vpeval.records.names import ORIGINAL, SetName
 
 _SYSTEM = re.compile(r"[A-Za-z0-9._+-]+")
 

@@ -17,9 +17,9 @@ from vpeval.core.errors import InputError
 from vpeval.listening.describe import ATTACKER, make_record
 from vpeval.listening.opinions import VERIFICATION
 from vpeval.metrics.bootstrap import Interval
-from vpeval.results.attacks import IGNORANT, UNPROTECTED, attack_model
-from vpeval.results.names import ORIGINAL
-from vpeval.results.records import Record, read_records
+from vpeval.records.attacks import IGNORANT, UNPROTECTED, attack_model
+from vpeval.records.names import ORIGINAL
+from vpeval.records.record import Record, read_records
 
 Place = tuple[str, str, str]
 """System, set and gender."""

@@ -23,7 +23,7 @@ from vpeval.metrics.eer import eer_rocch, eer_threshold
 from vpeval.metrics.holm import holm
 from vpeval.metrics.mann_whitney import MannWhitney, mann_whitney
 from vpeval.metrics.scores import PooledScores, pool
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 GROUPS = {
     "naturalness": ("naturalness", None),

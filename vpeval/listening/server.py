@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vpeval.core.errors import InputError
-from vpeval.core.optional import require
+from vpeval.core.lazy import require
 from vpeval.listening.answers import TASKS, Answer, Refused, check_answer
 from vpeval.listening.folder import ListeningTest, session_view
 from vpeval.listening.keeper import Keeper

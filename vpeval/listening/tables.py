@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from vpeval.listening.analysis import Analysis
 from vpeval.listening.opinions import Comparison
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 _TINY = 1e-4
 GROUP_TITLES = {

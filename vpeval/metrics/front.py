@@ -19,7 +19,7 @@ from vpeval.metrics.srd import Disclosure, Estimator, disclosure
 from vpeval.metrics.vectors import Similarity
 from vpeval.metrics.verification import POINT_ESTIMATES, verification
 from vpeval.metrics.wer import ErrorCounts, count_errors
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 
 def point_estimates(targets: ArrayLike, nontargets: ArrayLike) -> dict[str, float]:

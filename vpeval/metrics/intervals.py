@@ -37,7 +37,7 @@ from vpeval.core.seeds import generator
 from vpeval.metrics.bootstrap import percentile_interval
 
 if TYPE_CHECKING:
-    from vpeval.results.records import Record
+    from vpeval.records.record import Record
 
 Floats = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from vpeval.audio.io import RATE
-from vpeval.core.optional import require
+from vpeval.core.lazy import require
 
 Measure = Callable[[np.ndarray], dict[str, float]]
 Comparison = Callable[[np.ndarray, np.ndarray], dict[str, float]]

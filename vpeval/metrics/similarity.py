@@ -34,7 +34,7 @@ from vpeval.core.seeds import generator
 from vpeval.metrics.bootstrap import multiplicities
 from vpeval.metrics.intervals import studentised_interval, too_few
 from vpeval.metrics.scores import Counts, Floats, pool
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 CONDITIONS = ("oo", "oa", "aa")
 

@@ -40,7 +40,7 @@ from vpeval.metrics.zebra import (
     zebra_populations,
     zebra_tag,
 )
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from vpeval.corpora.table import NAME as TABLE
 from vpeval.data.layout import is_attribute, present
 from vpeval.plan.absent import without_absent
 from vpeval.plan.recipe import Pair, Recipe, read_recipe
-from vpeval.results.names import CONDITIONS, ORIGINAL, TEXT_RULES, SetName
+from vpeval.records.names import CONDITIONS, ORIGINAL, TEXT_RULES, SetName
 
 DATA, EXP = Path("data"), Path("exp")
 _UTTS = "1,3,30"  # the conversations of the legal paper

@@ -16,8 +16,8 @@ from vpeval.data.trials import Trials, read_trials, write_scores
 from vpeval.embeddings.directory import read_cached
 from vpeval.metrics.scores import Floats
 from vpeval.protocols.verification import score_verification, scored_trials
-from vpeval.results.costs import marked
-from vpeval.results.records import Record, write_records
+from vpeval.records.costs import marked
+from vpeval.records.record import Record, write_records
 
 
 @dataclass(frozen=True)

@@ -32,12 +32,12 @@ from vpeval.core.errors import InputError
 from vpeval.data.layout import name_some
 from vpeval.embeddings.directory import Embeddings, read_embeddings, unit
 from vpeval.protocols.findings import Finding
-from vpeval.results.attacks import LAZY, SIMILAR, attack_model
+from vpeval.records.attacks import LAZY, SIMILAR, attack_model
+from vpeval.records.metrics import describe
+from vpeval.records.names import CONDITIONS
+from vpeval.records.record import Record
 from vpeval.results.headline import headline_eer
 from vpeval.results.limits import AuditLimits, read_limits
-from vpeval.results.metrics import describe
-from vpeval.results.names import CONDITIONS
-from vpeval.results.records import Record
 from vpeval.results.strongest import attack_in_words, sets_in_words, strongest_of, tried
 
 _LEVELS = {

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vpeval.embeddings.directory import Embeddings
 from vpeval.metrics.intervals import mean_intervals
 from vpeval.protocols.speaker_values import SpeakerValue
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from vpeval.core.tables import read_table
 from vpeval.data.layout import name_some
 from vpeval.metrics.bootstrap import interval_notes
 from vpeval.metrics.uar import chance_level, score_emotions, uar_interval
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 
 def score_predictions(

@@ -20,7 +20,7 @@ from vpeval.metrics.bootstrap import interval_notes, multiplicities
 from vpeval.metrics.extrapolation import continued, linkability_at, rank_counts, thinned
 from vpeval.metrics.intervals import studentised_interval
 from vpeval.metrics.vectors import Counts
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 Floats = NDArray[np.float64]
 

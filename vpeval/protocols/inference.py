@@ -31,7 +31,7 @@ from vpeval.metrics.uniqueness import uniqueness
 from vpeval.metrics.vectors import Counts, Similarity
 from vpeval.protocols.sizes import Conversation, Sizes, conversations, parse_sizes
 from vpeval.protocols.speaker_values import Scores, SpeakerValue
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 Floats = NDArray[np.float64]
 

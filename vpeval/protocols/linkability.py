@@ -19,7 +19,7 @@ from vpeval.protocols.extrapolation import carry_on, linkability_law
 from vpeval.protocols.side import NOTHING_ELSE, Side, UseCase, candidates
 from vpeval.protocols.sizes import Sizes, conversations, parse_sizes
 from vpeval.protocols.speaker_values import Scores
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 
 def score_linkability(

@@ -11,7 +11,7 @@ from vpeval.data.directory import DataDir
 from vpeval.data.layout import name_some
 from vpeval.metrics.pitch import correlate_pitch
 from vpeval.metrics.utterance_mean import UtteranceMean, utterance_mean
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 _LONGEST_DRIFT = 0.025
 

@@ -12,7 +12,7 @@ from vpeval.core.seeds import generator
 from vpeval.data.directory import DataDir
 from vpeval.metrics import quality
 from vpeval.metrics.utterance_mean import utterance_mean
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 
 def score_quality(data: DataDir, original: DataDir | None, limit: int, resamples: int, seed: int) -> list[Record]:

@@ -25,7 +25,7 @@ from vpeval.metrics.wer import (
     speaker_interval,
     sum_by_speaker,
 )
-from vpeval.results.records import Record, write_records
+from vpeval.records.record import Record, write_records
 
 Texts = Mapping[str, str]
 

@@ -14,7 +14,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.metrics.scores import Floats
 from vpeval.metrics.similarity import CONDITIONS, voice_similarity
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 MODES = ("full", "vpc")
 """All pairs of utterances count, or those that the challenges' estimator takes."""

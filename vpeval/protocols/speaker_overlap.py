@@ -10,7 +10,7 @@ from itertools import combinations
 from vpeval.core.errors import InputError
 from vpeval.metrics.jaccard import Extremes, extreme_speakers, jaccard
 from vpeval.protocols.speaker_values import SpeakerValue
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 
 @dataclass(frozen=True, order=True)

@@ -16,7 +16,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.tables import read_rows, to_number
 from vpeval.protocols.ranked_inputs import RankedInputs
-from vpeval.results.records import Record, write_records
+from vpeval.records.record import Record, write_records
 
 
 class SpeakerValue(NamedTuple):

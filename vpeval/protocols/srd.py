@@ -23,7 +23,7 @@ from vpeval.metrics.srd import Disclosure, Estimator, disclosure, floor, interva
 from vpeval.metrics.vectors import Similarity
 from vpeval.protocols.ranked_inputs import RankedInputs
 from vpeval.protocols.speaker_values import Scores, SpeakerValue
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 _ESTIMATORS: tuple[Estimator, ...] = ("empirical", "beta-binomial")
 _METRICS = {"srd_max": "max_d", "srd_mean": "mean_d", "srd_idr": "idr", "srd_rank_spread": "rank_spread"}

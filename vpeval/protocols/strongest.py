@@ -17,7 +17,7 @@ from vpeval.data.trials import read_scores, read_trials, trial_speakers
 from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.strongest import strongest_by
 from vpeval.metrics.verification import EERS
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 from vpeval.results.strongest import STRONGEST
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from vpeval.protocols.findings import Finding
-from vpeval.results.names import ORIGINAL
-from vpeval.results.records import Record
-from vpeval.results.remarks import WARNING
+from vpeval.records.names import ORIGINAL
+from vpeval.records.record import Record
+from vpeval.records.remarks import WARNING
 
 _HIGHEST_WER = 50.0
 _METRICS = ("wer", "uar")

@@ -13,7 +13,7 @@ from vpeval.metrics.curves import det_curve, ece_curves
 from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.scores import Floats, PooledScores
 from vpeval.metrics.verification import paired_difference, verification
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 _WITH_CURVES = ("eer_threshold", "zebra_population")
 

@@ -14,22 +14,22 @@ import vpeval
 from vpeval.core.errors import InputError
 from vpeval.figures.data import Entry, Results
 from vpeval.figures.style import model_rank
+from vpeval.records.attacks import attack_model
+from vpeval.records.costs import NO_COST
+from vpeval.records.metrics import describe, rank
+from vpeval.records.names import ORIGINAL, set_title
+from vpeval.records.record import Record
+from vpeval.records.remarks import remarks
 from vpeval.report.listen import Sample, side_by_side
 from vpeval.report.numbers import OF_SYSTEMS, numbers
 from vpeval.report.page import audit_findings, colour_variables, inline_svg
 from vpeval.report.templating import render
 from vpeval.report.verdict import judge
-from vpeval.results.attacks import attack_model
-from vpeval.results.costs import NO_COST
 from vpeval.results.headline import EERS, headline_eer, with_one_eer
 from vpeval.results.limits import Limits, read_limits
 from vpeval.results.load import Source, read
-from vpeval.results.metrics import describe, rank
-from vpeval.results.names import ORIGINAL, set_title
 from vpeval.results.overview import means
 from vpeval.results.ranking import Standing
-from vpeval.results.records import Record
-from vpeval.results.remarks import remarks
 from vpeval.results.resampled import DISCLOSURES
 from vpeval.results.significance import PLANNED, base_metric, plan_in_words, show_difference, show_p
 

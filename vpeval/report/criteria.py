@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from vpeval.figures.data import Entry, Results
+from vpeval.records.attacks import LEGAL_NAMES, SEMI, SIMILAR
+from vpeval.records.metrics import INFERENCE, describe
+from vpeval.records.record import Record
 from vpeval.report.use_case import Risk, UseCase, inference_risks, risks
-from vpeval.results.attacks import LEGAL_NAMES, SEMI, SIMILAR
-from vpeval.results.metrics import INFERENCE, describe
-from vpeval.results.records import Record
 
 _STATUS = {
     "untested": "not tested",

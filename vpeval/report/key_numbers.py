@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from vpeval.figures.data import Results
+from vpeval.records.attacks import UNPROTECTED, attack_model
+from vpeval.records.metrics import Metric, describe
+from vpeval.records.record import Record
+from vpeval.records.remarks import PROTOCOL
 from vpeval.report.verdict import stated
-from vpeval.results.attacks import UNPROTECTED, attack_model
-from vpeval.results.metrics import Metric, describe
 from vpeval.results.published import Published, published
-from vpeval.results.records import Record
-from vpeval.results.remarks import PROTOCOL
 from vpeval.results.shown import show_chance
 from vpeval.results.worst import key_numbers
 

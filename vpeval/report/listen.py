@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from vpeval.core.tables import read_table
 from vpeval.figures.data import Results
+from vpeval.records.names import GENDERS, ORIGINAL, set_title
 from vpeval.report.audio import choose_samples
-from vpeval.results.names import GENDERS, ORIGINAL, set_title
 
 _PAIRS = 4
 _BYTES = 1_000_000

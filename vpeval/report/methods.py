@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vpeval.figures.data import Results
+from vpeval.records.attacks import ATTACK_MODELS, IGNORANT, LAZY, LEGAL_NAMES, SEMI, SIMILAR, UNPROTECTED
+from vpeval.records.metrics import describe
 from vpeval.report import provenance
 from vpeval.report.verdict import GRADES
-from vpeval.results.attacks import ATTACK_MODELS, IGNORANT, LAZY, LEGAL_NAMES, SEMI, SIMILAR, UNPROTECTED
 from vpeval.results.headline import eer_of
 from vpeval.results.limits import VerdictLimits
-from vpeval.results.metrics import describe
 
 _ATTACKS = {
     UNPROTECTED: ("original", "original", "original speech"),

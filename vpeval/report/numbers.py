@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from vpeval.figures.data import Entry, Results
-from vpeval.results.costs import NO_COST
-from vpeval.results.metrics import GROUPS, describe, rank
-from vpeval.results.names import set_title
-from vpeval.results.records import Record
+from vpeval.records.costs import NO_COST
+from vpeval.records.metrics import GROUPS, describe, rank
+from vpeval.records.names import set_title
+from vpeval.records.record import Record
 from vpeval.results.shown import chance_level, with_null_levels
 
 _SHOWN_NOTES = ("scoring", "calibration")

@@ -17,6 +17,8 @@ from vpeval.figures.data import Results
 from vpeval.figures.style import dark_colours
 from vpeval.jobs.usage import read_usage
 from vpeval.protocols.findings import CHECKS, FILE, UTILITY_FILE, Finding, read_findings
+from vpeval.records.metrics import describe
+from vpeval.records.names import ORIGINAL
 from vpeval.report.criteria import Criterion, criteria, not_tested
 from vpeval.report.key_numbers import key_table
 from vpeval.report.listen import Sample, samples
@@ -27,8 +29,6 @@ from vpeval.report.use_case import NO_CASE, UseCase
 from vpeval.report.verdict import Verdict, judge
 from vpeval.results.headline import headline_eer
 from vpeval.results.limits import VerdictLimits, read_limits
-from vpeval.results.metrics import describe
-from vpeval.results.names import ORIGINAL
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from vpeval.figures.data import Entry
-from vpeval.results.metrics import describe
-from vpeval.results.records import Record
+from vpeval.records.metrics import describe
+from vpeval.records.record import Record
 
 MEASURED, EXTRAPOLATED, UNKNOWN = "measured", "extrapolated", "not known"
 

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vpeval.figures.data import Results
-from vpeval.results.attacks import SEMI, attack_model
+from vpeval.records.attacks import SEMI, attack_model
+from vpeval.records.metrics import describe
+from vpeval.records.names import ORIGINAL, set_title
+from vpeval.records.record import Record
 from vpeval.results.headline import eer_of
 from vpeval.results.limits import VerdictLimits
-from vpeval.results.metrics import describe
-from vpeval.results.names import ORIGINAL, set_title
-from vpeval.results.records import Record
 from vpeval.results.shown import show_chance, show_interval
 from vpeval.results.strongest import tried
 from vpeval.results.worst import beside, utility, worst_case

@@ -3,24 +3,24 @@
 What is offered here is described in docs/library.md.
 """
 
-from vpeval.core.exports import offer
+from vpeval.core.lazy import offer
 
 __all__, __getattr__, __dir__ = offer(
     __name__,
     {
         "KeyNumber": "worst.KeyNumber",
-        "METRICS": "metrics.METRICS",
-        "Metric": "metrics.Metric",
-        "Record": "records.Record",
+        "METRICS": "vpeval.records.metrics.METRICS",
+        "Metric": "vpeval.records.metrics.Metric",
+        "Record": "vpeval.records.record.Record",
         "compare": "comparison.compare",
-        "describe": "metrics.describe",
+        "describe": "vpeval.records.metrics.describe",
         "key_numbers": "worst.key_numbers",
         "load_records": "load.load",
         "means": "overview.means",
         "plain_table": "plain.plain_table",
-        "read_records": "records.read_records",
+        "read_records": "vpeval.records.record.read_records",
         "render_summary": "summary.render",
         "select_records": "select.select",
-        "write_records": "records.write_records",
+        "write_records": "vpeval.records.record.write_records",
     },
 )

@@ -1,9 +1,9 @@
+from vpeval.records.metrics import METRICS, Metric, describe
+from vpeval.records.record import Record, read_records, write_records
 from vpeval.results.comparison import compare
 from vpeval.results.load import load as load_records
-from vpeval.results.metrics import METRICS, Metric, describe
 from vpeval.results.overview import means
 from vpeval.results.plain import plain_table
-from vpeval.results.records import Record, read_records, write_records
 from vpeval.results.select import select as select_records
 from vpeval.results.summary import render as render_summary
 from vpeval.results.worst import KeyNumber, key_numbers

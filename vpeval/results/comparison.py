@@ -9,12 +9,12 @@ from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
+from vpeval.records.record import Record, write_records
 from vpeval.results import significance
 from vpeval.results.limits import read_limits
 from vpeval.results.load import Source, load
 from vpeval.results.overview import overview
 from vpeval.results.ranking import Standing, ranking, render_ranking
-from vpeval.results.records import Record, write_records
 from vpeval.results.resampled import measured
 
 

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from vpeval.core.errors import InputError
-from vpeval.results.attacks import SEMI, attack_model
+from vpeval.records.attacks import SEMI, attack_model
+from vpeval.records.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL, TEXT_RULES
+from vpeval.records.record import Record
+from vpeval.records.remarks import MARK, remarks
 from vpeval.results.formats import vpc2020, vpc2022, vpc2024
-from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL, TEXT_RULES
-from vpeval.results.records import Record
-from vpeval.results.remarks import MARK, remarks
 
 EDITIONS = {
     "2020": ("results.txt",),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from vpeval.core.errors import InputError
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 T = TypeVar("T")
 EERS = ("eer_kaldi", "eer_threshold", "eer_rocch")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vpeval.core.config import check_section, read_config
 from vpeval.core.errors import InputError
-from vpeval.results.metrics import METRICS
+from vpeval.records.metrics import METRICS
 
 FILE = Path(__file__).resolve().parents[2] / "conf/verdict.yaml"
 _GRADES = 5

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_lines
+from vpeval.records.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL
+from vpeval.records.record import DATA_DIGEST, MODEL_DIGEST, Record, read_records
 from vpeval.results.formats import vpc2022, vpc2024
-from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL
-from vpeval.results.records import DATA_DIGEST, MODEL_DIGEST, Record, read_records
 
 _PREFIX = re.compile(r"(?:track\d_)?(?:RESULTS_summary|RESULTS|results\.anon|results\.orig|result_for_rank)_?")
 _UNNAMED = ("results.txt", "results_summary.txt", "result_for_rank")

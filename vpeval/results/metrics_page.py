@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.results.metrics import GROUPS, METRICS, OTHER, Metric
+from vpeval.records.metrics import GROUPS, METRICS, OTHER, Metric
 
 _BETTER = {+1: "higher", -1: "lower", 0: ""}
 _TABLE = re.compile(r"(<!-- metrics: (?P<group>[^\n]+?) -->\n).*?(<!-- end of metrics -->)", re.DOTALL)
@@ -20,7 +20,7 @@ def with_tables(page: str, path: Path) -> str:
         missing = ", ".join(sorted(set(wanted) ^ set(places))) or "a group twice"
         raise InputError(
             "must have lines '<!-- metrics: GROUP -->' and '<!-- end of metrics -->' for every group of "
-            f"vpeval/results/metrics.py, once; look at {missing}",
+            f"vpeval/records/metrics.py, once; look at {missing}",
             path,
         )
     return _TABLE.sub(lambda match: match[1] + _table(match["group"]) + match[3], page)

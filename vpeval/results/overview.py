@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from vpeval.core.errors import InputError
-from vpeval.results.averages import averages
+from vpeval.records.averages import averages
+from vpeval.records.metrics import describe, rank
+from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
+from vpeval.records.record import Record
 from vpeval.results.headline import EERS, in_challenge_mode, with_one_eer
-from vpeval.results.metrics import describe, rank
-from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
-from vpeval.results.records import Record
 from vpeval.results.shown import show_interval
 
 _OVERVIEW = ("min_cllr", "dsys_calibrated", "deid", "wer", "uar", "pitch_correlation", "g_vd")

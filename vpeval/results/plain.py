@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from vpeval.results.metrics import describe
+from vpeval.records.metrics import describe
+from vpeval.records.record import TAGS, Record
 from vpeval.results.overview import aligned
-from vpeval.results.records import TAGS, Record
 from vpeval.results.shown import show_chance, show_interval
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from vpeval.core.config import check_section, read_config
 from vpeval.core.errors import InputError
-from vpeval.results.attacks import ATTACK_MODELS
+from vpeval.records.attacks import ATTACK_MODELS
+from vpeval.records.metrics import METRICS, describe
+from vpeval.records.names import ORIGINAL
+from vpeval.records.record import Record
 from vpeval.results.headline import eer_of
-from vpeval.results.metrics import METRICS, describe
-from vpeval.results.names import ORIGINAL
-from vpeval.results.records import Record
 
 FILE = Path(__file__).resolve().parents[2] / "conf/published.yaml"
 _EDITIONS = ("2020", "2022", "2024", "2026")

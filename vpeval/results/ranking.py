@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from vpeval.results.attacks import LAZY, SEMI, attack_model
+from vpeval.records.attacks import LAZY, SEMI, attack_model
+from vpeval.records.metrics import describe
+from vpeval.records.names import ORIGINAL
+from vpeval.records.record import Record
 from vpeval.results.headline import EERS, eer_of, with_one_eer
 from vpeval.results.limits import Rules
-from vpeval.results.metrics import describe
-from vpeval.results.names import ORIGINAL
 from vpeval.results.overview import aligned, cell, means
-from vpeval.results.records import Record
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vpeval.results.attacks import SEMI, SIMILAR, attack_model
-from vpeval.results.records import Record
+from vpeval.records.attacks import SEMI, SIMILAR, attack_model
+from vpeval.records.record import Record
 
 TRAINED = ("original", "anonymised")
 

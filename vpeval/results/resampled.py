@@ -29,11 +29,11 @@ from vpeval.metrics.srd import Disclosure, Estimator, resampled
 from vpeval.metrics.verification import POINT_ESTIMATES, STATISTICS
 from vpeval.metrics.wer import count_errors
 from vpeval.protocols.ranked_inputs import RankedInputs
+from vpeval.records.names import SetName
+from vpeval.records.record import Record
+from vpeval.records.remarks import MISSING
 from vpeval.results.headline import eer_of, headline_eer
 from vpeval.results.load import Source, read
-from vpeval.results.names import SetName
-from vpeval.results.records import Record
-from vpeval.results.remarks import MISSING
 
 log = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from vpeval.core.errors import InputError
-from vpeval.results.metrics import METRICS
-from vpeval.results.names import CONDITIONS
-from vpeval.results.records import Record
+from vpeval.records.metrics import METRICS
+from vpeval.records.names import CONDITIONS
+from vpeval.records.record import Record
 
 
 def select(

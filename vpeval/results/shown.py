@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vpeval.results.metrics import describe
-from vpeval.results.records import Record
+from vpeval.records.metrics import describe
+from vpeval.records.record import Record
 
 
 def chance_level(record: Record) -> float | None:

@@ -23,12 +23,12 @@ import numpy as np
 from vpeval.metrics.holm import holm
 from vpeval.metrics.intervals import FEWEST
 from vpeval.metrics.paired import assess
-from vpeval.results.attacks import ATTACK_MODELS, attack_model
-from vpeval.results.averages import weights
-from vpeval.results.metrics import describe, rank
-from vpeval.results.names import SetName
+from vpeval.records.attacks import ATTACK_MODELS, attack_model
+from vpeval.records.averages import weights
+from vpeval.records.metrics import describe, rank
+from vpeval.records.names import SetName
+from vpeval.records.record import Record
 from vpeval.results.overview import aligned
-from vpeval.results.records import Record
 from vpeval.results.resampled import DISCLOSURES, Measured, Sampled, sample
 
 PLANNED, EXPLORATORY = "planned", "exploratory"

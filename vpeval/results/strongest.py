@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from vpeval.records.metrics import describe
+from vpeval.records.names import SetName
+from vpeval.records.record import Record
 from vpeval.results.headline import headline_eer
-from vpeval.results.metrics import describe
-from vpeval.results.names import SetName
-from vpeval.results.records import Record
 from vpeval.results.shown import show_interval
 
 STRONGEST = "strongest_attack"

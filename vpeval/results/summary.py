@@ -14,13 +14,13 @@ from dataclasses import replace
 from typing import Any
 
 from vpeval.core.errors import InputError
-from vpeval.results.averages import averages, of_all_speakers
-from vpeval.results.costs import costs
+from vpeval.records.averages import averages, of_all_speakers
+from vpeval.records.costs import costs
+from vpeval.records.metrics import INFERENCE, describe, rank
+from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
+from vpeval.records.record import TAGS, Record
 from vpeval.results.headline import EERS, eer_of, in_challenge_mode, with_one_eer
-from vpeval.results.metrics import INFERENCE, describe, rank
-from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.results.plain import plain_table
-from vpeval.results.records import TAGS, Record
 from vpeval.results.shown import show_chance, show_interval, with_null_levels
 from vpeval.results.strongest import strongest_lines
 

@@ -10,12 +10,12 @@ from matplotlib.lines import Line2D
 
 from vpeval.core.errors import InputError
 from vpeval.figures.style import MARKERS, MUTED, draw, grid, model_rank, system_colours
-from vpeval.results.attacks import attack_model
+from vpeval.records.attacks import attack_model
+from vpeval.records.metrics import describe
+from vpeval.records.names import ORIGINAL
+from vpeval.records.record import Record
 from vpeval.results.headline import EERS, with_one_eer
-from vpeval.results.metrics import describe
-from vpeval.results.names import ORIGINAL
 from vpeval.results.overview import means
-from vpeval.results.records import Record
 
 
 def privacy_utility(records: Iterable[Record], edition: str, classes: Sequence[float] = ()) -> Figure:

@@ -11,11 +11,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from vpeval.results.averages import averages, of_all_speakers
+from vpeval.records.averages import averages, of_all_speakers
+from vpeval.records.metrics import Metric, describe
+from vpeval.records.names import ORIGINAL
+from vpeval.records.record import Record
 from vpeval.results.headline import EERS, headline_eer, in_challenge_mode
-from vpeval.results.metrics import Metric, describe
-from vpeval.results.names import ORIGINAL
-from vpeval.results.records import Record
 from vpeval.results.shown import with_null_levels
 from vpeval.results.strongest import strongest_of
 

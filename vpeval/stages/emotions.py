@@ -9,7 +9,7 @@ from pathlib import Path
 from vpeval.jobs.steps import Step
 from vpeval.plan.plan import DATA, Plan, version
 from vpeval.plan.recipe import Joined
-from vpeval.results.names import ORIGINAL
+from vpeval.records.names import ORIGINAL
 from vpeval.stages.piece import RECORDS, RESAMPLES
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class Emotion:
         """Compare predictions with labels."""
         from vpeval.core.tables import read_table, write_table
         from vpeval.protocols.emotion import score_predictions
-        from vpeval.results.records import write_records
+        from vpeval.records.record import write_records
 
         records = score_predictions(self.data, self.predicted, RESAMPLES, self.plan.settings.seed)
         found = (read_table(path, "emotion").items() for path in self.predicted)

@@ -17,8 +17,8 @@ from vpeval.asv.kinds import encoder_files, model_of
 from vpeval.core.errors import InputError
 from vpeval.core.models import read_models
 from vpeval.plan.plan import Plan, attacker_conf
-from vpeval.results.names import ORIGINAL
-from vpeval.results.records import DATA_DIGEST, MODEL_DIGEST, Record
+from vpeval.records.names import ORIGINAL
+from vpeval.records.record import DATA_DIGEST, MODEL_DIGEST, Record
 
 _LENGTH = 32
 

@@ -12,7 +12,7 @@ from vpeval.core.errors import InputError
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.plan.plan import DATA, Plan, version
 from vpeval.plan.recipe import Joined
-from vpeval.results.names import ASR_EVAL, ASR_EVAL_ANON, ORIGINAL, SetName
+from vpeval.records.names import ASR_EVAL, ASR_EVAL_ANON, ORIGINAL, SetName
 from vpeval.stages.anonymisation import anonymise
 from vpeval.stages.piece import RECORDS, RESAMPLES, Piece, need
 

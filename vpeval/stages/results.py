@@ -16,8 +16,8 @@ from vpeval.jobs.rehearsal import rehearsing
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.plan.plan import DATA, Plan
 from vpeval.protocols.findings import FILE, UTILITY_FILE
-from vpeval.results.names import ORIGINAL
-from vpeval.results.records import Record, read_records
+from vpeval.records.names import ORIGINAL
+from vpeval.records.record import Record, read_records
 from vpeval.stages import disclosure, legal, similarity, utility, verification
 from vpeval.stages.origin import made_by, with_origin
 from vpeval.stages.piece import LIMITS, RECORDS, Piece, refuse_outdated
@@ -106,7 +106,7 @@ def annotate(plan: Plan, records: list[Record]) -> list[Record]:
     from vpeval.anon.publish import read_missing
     from vpeval.corpora.protocol import OFFICIAL, REBUILT, read_protocol
     from vpeval.protocols.utility_audit import with_warnings
-    from vpeval.results.remarks import MISSING, PROTOCOL
+    from vpeval.records.remarks import MISSING, PROTOCOL
 
     statuses = read_protocol(DATA, plan.recipe.recipe)
     missing = {name: read_missing(plan.anonymised(name)) for name in plan.recipe.eval_sets}
@@ -269,9 +269,9 @@ def _compare(plan: Plan, compared: Sequence[Path]) -> str:
 
 
 def _summarise(plan: Plan, compared: Sequence[Path]) -> None:
+    from vpeval.records.remarks import remarks
     from vpeval.results import summary
     from vpeval.results.load import load
-    from vpeval.results.remarks import remarks
 
     records = load(compared)
     sys.stdout.write(summary.render(records, plan.edition))

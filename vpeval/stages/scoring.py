@@ -10,7 +10,7 @@ from vpeval.core.errors import InputError
 from vpeval.jobs.steps import Step
 from vpeval.plan.plan import DATA, Attack, Plan, version
 from vpeval.plan.recipe import Pair
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 from vpeval.stages.piece import RECORDS, RESAMPLES, gender_of
 
 

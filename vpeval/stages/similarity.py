@@ -50,7 +50,7 @@ class Similarity:
         from vpeval.embeddings.directory import read_embeddings
         from vpeval.embeddings.pairs import AllPairs
         from vpeval.protocols.similarity import MODES, score_similarity
-        from vpeval.results.records import write_records
+        from vpeval.records.record import write_records
 
         original, anonymised = (read_embeddings(path) for path in self.step.inputs)
         if read_missing(self.plan.anonymised(self.name)).utts:

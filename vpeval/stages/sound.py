@@ -51,7 +51,7 @@ class Pitch:
         from vpeval.audio.tracks import read_tracks, track_all
         from vpeval.data.directory import DataDir
         from vpeval.protocols.pitch import refuse_other_utterances, score_pitch
-        from vpeval.results.records import write_records
+        from vpeval.records.record import write_records
 
         original, anonymised = (DataDir.load(path) for path in self.step.inputs[:2])
         if read_missing(anonymised.path).utts:
@@ -92,7 +92,7 @@ class Quality:
         """Measure utterance by utterance."""
         from vpeval.data.directory import DataDir
         from vpeval.protocols.quality import score_quality
-        from vpeval.results.records import write_records
+        from vpeval.records.record import write_records
 
         original, anonymised = (DataDir.load(path) for path in self.step.inputs)
         records = score_quality(anonymised, original, 0, RESAMPLES, self.plan.settings.seed)

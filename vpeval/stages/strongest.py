@@ -8,7 +8,7 @@ from pathlib import Path
 from vpeval.jobs.steps import Step
 from vpeval.plan.plan import Plan, is_dev
 from vpeval.plan.recipe import Pair
-from vpeval.results.names import SetName
+from vpeval.records.names import SetName
 from vpeval.stages.piece import RECORDS, RESAMPLES
 from vpeval.stages.scoring import Verification
 
@@ -37,7 +37,7 @@ class StrongestAttack:
                 "attacks": sorted({f"{piece.attack.tags} {piece.attack.names}" for piece in self.scored}),
                 **self.tags,
             },
-            code=("vpeval.protocols.strongest", "vpeval.results.averages"),
+            code=("vpeval.protocols.strongest", "vpeval.records.averages"),
         )
 
     @property
@@ -49,8 +49,8 @@ class StrongestAttack:
     def make(self, out: Path) -> str:
         """Choose."""
         from vpeval.protocols.strongest import AttackedSet, Tried, score_strongest
-        from vpeval.results.averages import weights
-        from vpeval.results.records import write_records
+        from vpeval.records.averages import weights
+        from vpeval.records.record import write_records
         from vpeval.results.strongest import attack_in_words, tried
 
         attacks: dict[tuple[str, str, str], list[AttackedSet]] = {}

@@ -54,7 +54,7 @@ def _audited(plan: Plan) -> list[Piece]:
 def _audit(plan: Plan, out: Path) -> str:
     from vpeval.protocols.findings import write_findings
     from vpeval.protocols.utility_audit import audit_utility
-    from vpeval.results.records import read_records
+    from vpeval.records.record import read_records
 
     records = [record for piece in _audited(plan) for record in read_records(piece.step.out / RECORDS)]
     findings = audit_utility(records)

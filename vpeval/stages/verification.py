@@ -60,7 +60,7 @@ def audit_step(plan: Plan) -> Step:
 def _audit(plan: Plan, out: Path) -> str:
     from vpeval.protocols import audit
     from vpeval.protocols.findings import write_findings
-    from vpeval.results.records import read_records
+    from vpeval.records.record import read_records
 
     records = [record for piece in pieces(plan) for record in read_records(piece.step.out / RECORDS)]
     pairs = [(pair.enrolls, pair.trials) for pair in plan.recipe.asv_pairs]

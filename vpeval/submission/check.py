@@ -19,10 +19,10 @@ from typing import Any
 from vpeval.asr.text import NORMALIZERS
 from vpeval.core.errors import InputError
 from vpeval.data.validate import Problem
+from vpeval.records.names import TEXT_RULES
+from vpeval.records.record import Record
 from vpeval.results.editions import EDITIONS
 from vpeval.results.load import Source, read
-from vpeval.results.names import TEXT_RULES
-from vpeval.results.records import Record
 from vpeval.submission.archive import Archive, scan
 from vpeval.submission.data import Sets, check_data
 from vpeval.submission.layout import MANIFEST

@@ -23,9 +23,9 @@ from vpeval.metrics.scores import Floats, pool
 from vpeval.metrics.verification import POINT_ESTIMATES
 from vpeval.metrics.wer import ErrorCounts, score_texts
 from vpeval.protocols.emotion import score_predictions
-from vpeval.results.metrics import describe
-from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS
-from vpeval.results.records import Record
+from vpeval.records.metrics import describe
+from vpeval.records.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS
+from vpeval.records.record import Record
 from vpeval.submission.archive import MOST_LINES, Archive
 from vpeval.submission.data import Sets
 

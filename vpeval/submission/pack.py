@@ -32,8 +32,8 @@ from vpeval.core.publish import refuse_overlap
 from vpeval.core.tables import read_lines, read_rows
 from vpeval.data import layout as data_layout
 from vpeval.data.directory import DataDir
-from vpeval.results.names import CONDITIONS
-from vpeval.results.records import Record
+from vpeval.records.names import CONDITIONS
+from vpeval.records.record import Record
 from vpeval.submission.layout import DESCRIPTION, FORMAT, MANIFEST, is_safe
 from vpeval.submission.requirements import form
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from vpeval.records.names import ASV_EVAL, ASV_EVAL_ANON, SetName
+from vpeval.records.record import Record
 from vpeval.results.editions import EDITIONS
-from vpeval.results.names import ASV_EVAL, ASV_EVAL_ANON, SetName
-from vpeval.results.records import Record
 from vpeval.submission.archive import Archive
 from vpeval.submission.data import Sets
 from vpeval.submission.layout import DESCRIPTION

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from vpeval.anon import formant_f0, hook
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 
 

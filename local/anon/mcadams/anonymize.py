@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from vpeval.anon import hook, mcadams
-from vpeval.core import script
+from vpeval.cli import script
 
 
 def main() -> None:

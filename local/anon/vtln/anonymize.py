@@ -9,7 +9,7 @@ import numpy as np
 
 from vpeval.anon import hook
 from vpeval.anon.vtln import stretch_envelope
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from vpeval.anon import hook, hooks
 from vpeval.anon.strategies import draw_seeds
 from vpeval.anon.xvector import pool, system
-from vpeval.core import script
+from vpeval.cli import script
 from vpeval.core.errors import InputError
 
 HERE = Path(__file__).resolve().parent

@@ -14,7 +14,7 @@ from pathlib import Path
 from anonymize import parser, profile_of  # type: ignore[import-not-found]  # beside this script
 
 from vpeval.anon.xvector import system
-from vpeval.core import script
+from vpeval.cli import script
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vpeval.asv.kaldi.options import read_options
 from vpeval.audio.io import RATE
 from vpeval.core.errors import InputError
-from vpeval.core.optional import require
+from vpeval.core.lazy import require
 from vpeval.core.seeds import generator
 
 log = logging.getLogger(__name__)

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from vpeval.core.errors import InputError
-from vpeval.results.costs import costs
+from vpeval.records.costs import costs
+from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
+from vpeval.records.record import Record
 from vpeval.results.formats.tex import Tex, join_cells
-from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
-from vpeval.results.records import Record
 
 TABLES = ("ASV_dev", "ASV_test", "ASV_combined", "ASR_dev", "ASR_test", "ASR_combined")
 _ASV_METRICS = ("eer_kaldi", "eer_threshold", "min_cllr", "cllr")

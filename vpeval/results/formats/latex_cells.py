@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from vpeval.core.errors import InputError
+from vpeval.records.metrics import Metric, describe
+from vpeval.records.names import ORIGINAL
+from vpeval.records.record import Record
 from vpeval.results.formats.latex import booktabs
 from vpeval.results.formats.tex import Tex, join_cells
-from vpeval.results.metrics import Metric, describe
-from vpeval.results.names import ORIGINAL
-from vpeval.results.records import Record
 from vpeval.results.shown import show_interval
 
 ABSENT = "--"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
+from vpeval.records.record import Record
 from vpeval.results.formats import latex, latex_systems
-from vpeval.results.records import Record
 
 
 def write_latex(

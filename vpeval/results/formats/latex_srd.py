@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from vpeval.records.metrics import describe
+from vpeval.records.record import Record
 from vpeval.results.formats.latex_cells import heading, in_order, intervals, put, row_of, table
 from vpeval.results.formats.tex import Tex, escape
 from vpeval.results.headline import headline_eer
-from vpeval.results.metrics import describe
-from vpeval.results.records import Record
 from vpeval.results.representations import TRAINED, representation, trained_on
 
 METRICS = ("srd_max", "srd_mean", "srd_idr", "srd_rank_spread")

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from vpeval.results.averages import averages
-from vpeval.results.costs import costs
+from vpeval.records.averages import averages
+from vpeval.records.costs import costs
+from vpeval.records.metrics import describe, rank
+from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
+from vpeval.records.record import Record
 from vpeval.results.formats.latex_cells import ABSENT, heading, in_order, intervals, number, put, row_of, table
 from vpeval.results.formats.latex_srd import srd_table
 from vpeval.results.formats.tex import Tex, escape
-from vpeval.results.metrics import describe, rank
-from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
-from vpeval.results.records import Record
 from vpeval.results.shown import show_chance
 
 _VERIFICATION = (

@@ -28,9 +28,9 @@ from os import PathLike
 from vpeval.core.errors import InputError
 from vpeval.metrics.wer import ErrorCounts
 from vpeval.metrics.zebra import zebra_tag
-from vpeval.results.names import CONDITIONS, ORIGINAL, SetName
-from vpeval.results.records import Record
-from vpeval.results.remarks import result_lines
+from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
+from vpeval.records.record import Record
+from vpeval.records.remarks import result_lines
 
 _SUFFIX = "_anon"
 

@@ -23,11 +23,11 @@ from math import isfinite
 from os import PathLike
 
 from vpeval.core.errors import InputError
-from vpeval.results.averages import average
+from vpeval.records.averages import average
+from vpeval.records.names import ASR_EVAL, ASR_EVAL_ANON, ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, SetName
+from vpeval.records.record import Record
+from vpeval.records.remarks import result_lines
 from vpeval.results.formats import vpc2020
-from vpeval.results.names import ASR_EVAL, ASR_EVAL_ANON, ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, SetName
-from vpeval.results.records import Record
-from vpeval.results.remarks import result_lines
 
 _PITCH = re.compile(r"(?P<set>\S+_trials\S*)  Pitch_correlation: mean=(?P<mean>-?\d\.\d{4}) std=(?P<std>\d\.\d{4})")
 _FACT = re.compile(r"(?P<name>\S+)(?P<value>  \S.*)")

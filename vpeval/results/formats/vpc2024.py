@@ -30,9 +30,9 @@ from decimal import Decimal, InvalidOperation
 from os import PathLike
 
 from vpeval.core.errors import InputError
-from vpeval.results.names import ASR_EVAL, ASR_EVAL_ANON, ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL, SetName
-from vpeval.results.records import Record
-from vpeval.results.remarks import result_lines
+from vpeval.records.names import ASR_EVAL, ASR_EVAL_ANON, ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL, SetName
+from vpeval.records.record import Record
+from vpeval.records.remarks import result_lines
 
 _BANNER = re.compile(r"---- (?P<title>\S.*) ----")
 _TIME = re.compile(r"Time: (?P<time>\d\d-\d\d-\d\d_\d\d:\d\d)")

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from vpeval.core.errors import InputError
-from vpeval.results.names import CONDITIONS
-from vpeval.results.schema import is_number, is_word
+from vpeval.records.names import CONDITIONS
+from vpeval.records.schema import is_number, is_word
 
 _AGAIN = "run the scorer again"
 Content = dict[str, Any]

@@ -18,7 +18,7 @@ from typing import Any
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.tables import read_lines
-from vpeval.results.schema import TAGS, fault
+from vpeval.records.schema import TAGS, fault
 
 DATA_DIGEST, MODEL_DIGEST = "data_sha256", "model_sha256"
 """Notes: of the anonymised audio and of the attacker or recogniser that a number was made from."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vpeval.results.records import Record
+from vpeval.records.record import Record
 
 NO_COST = "no_cost"
 """The note of a Cllr that is no cost: why not."""

@@ -10,8 +10,8 @@ from os import PathLike
 
 from vpeval.core.tables import read_lines
 from vpeval.data.layout import name_some
-from vpeval.results.costs import NO_COST
-from vpeval.results.records import Record
+from vpeval.records.costs import NO_COST
+from vpeval.records.record import Record
 
 PROTOCOL, MISSING, WARNING = "protocol", "missing_files", "warning"
 MARK = "# "

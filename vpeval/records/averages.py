@@ -14,8 +14,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from vpeval.core.errors import InputError
-from vpeval.results.names import SetName
-from vpeval.results.records import TAGS, Record
+from vpeval.records.names import SetName
+from vpeval.records.record import TAGS, Record
 
 
 def weights(sets: Iterable[str]) -> dict[str, Fraction]:

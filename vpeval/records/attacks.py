@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from vpeval.asv import attackers
 from vpeval.asv.attackers import Attacker
-from vpeval.results.names import CONDITIONS
-from vpeval.results.records import Record
+from vpeval.records.names import CONDITIONS
+from vpeval.records.record import Record
 
 UNPROTECTED, IGNORANT, LAZY, SEMI = "unprotected", "ignorant", "lazy-informed", "semi-informed"
 SIMILAR = "similar-system"

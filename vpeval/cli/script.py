@@ -14,9 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
+from vpeval.cli.terminal import Teller, closed_stream, plain_streams
 from vpeval.core.errors import InputError
-from vpeval.core.terminal import Teller, closed_stream, plain_streams
-from vpeval.core.told import Skipped
 
 
 class Parser(argparse.ArgumentParser):
@@ -145,6 +144,28 @@ def main(function: Callable[[], int | None], tells: bool = False) -> NoReturn:
 
         code = _code_of(program, work)
     sys.exit(code)
+
+
+class Skipped(logging.Filter):
+    """Collects messages that something was up to date (`vpeval.jobs.progress`), for one line at the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._counts: dict[str, int] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let everything else pass."""
+        found = getattr(record, "skipped", None)
+        if found is None:
+            return True
+        what, count = found
+        self._counts[what] = self._counts.get(what, 0) + count
+        return False
+
+    def line(self) -> str:
+        """All in one line; nothing where nothing was skipped."""
+        counts = ", ".join(f"{count} {what}" for what, count in self._counts.items())
+        return f"{counts} up to date, skipped" if counts else ""
 
 
 def _code_of(program: str, function: Callable[[], int | None]) -> int | str:

@@ -1,0 +1,215 @@
+"""The code that a result depends on, found from the object that makes it.
+
+The code of a function, class or module is its own module and everything of the toolkit that this imports, directly or
+not, wherever the import stands. A module counts by what it computes: comments, docstrings, annotations, formatting,
+log messages and the words of errors are left out, and so is what is imported for annotations only. Packages that
+compute (numpy, torch …) count by their versions where the code imports them.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+
+from vpeval.core.lazy import Deferred
+
+Maker = Callable[..., object] | ModuleType | Deferred | Path
+"""What makes a result: a function, a class, a module, an object that is imported later, or a file of Python."""
+
+ROOT = Path(__file__).resolve().parents[2]
+_PACKAGE = "vpeval"
+_COMPUTING = {
+    **{name: (name,) for name in ("numpy", "scipy", "torch", "torchaudio", "speechbrain", "soundfile", "librosa")},
+    **{name: (name,) for name in ("kaldiio", "onnxruntime", "vosk", "inflect", "pystoi", "speechmos")},
+    "faster_whisper": ("faster-whisper", "ctranslate2"),
+}
+"""Packages whose version can change a result: distributions by the name under which they are imported."""
+_VARIABLES = {"OPENBLAS_NUM_THREADS": "1"}
+"""Environment variables that can change the last digits of a result, and the value that path.sh gives them."""
+_LOGS = {"log", "logging", "logger", "warnings"}
+_TELLING_ANNOTATIONS = {"ClassVar", "InitVar", "KW_ONLY"}
+
+
+def code_of(makers: Iterable[Maker]) -> dict[str, str]:
+    """A digest of every file of the toolkit that `makers` depend on, by its path from the root of the toolkit."""
+    files = sorted({file for maker in makers for file in closure(_file_of_maker(maker))})
+    return {_name(file): _digest(file, file.stat().st_mtime_ns) for file in files}
+
+
+def software_of(makers: Iterable[Maker]) -> dict[str, str]:
+    """Versions of the packages that compute, where `makers` use them, and variables of the environment that matter."""
+    files = {file for maker in makers for file in closure(_file_of_maker(maker))}
+    imported = {name for file in files for name in _third_parties(file)}
+    versions = {dist: _version(dist) for name in sorted(imported & _COMPUTING.keys()) for dist in _COMPUTING[name]}
+    chosen = {name: os.environ.get(name) or usual for name, usual in _VARIABLES.items()} if "numpy" in imported else {}
+    return versions | {name: value for name, value in chosen.items() if value != _VARIABLES[name]}
+
+
+@cache
+def closure(start: Path) -> tuple[Path, ...]:
+    """The files behind a file of Python, itself included."""
+    found: dict[Path, None] = {}
+    waiting = [start]
+    while waiting:
+        file = waiting.pop()
+        if file not in found:
+            found[file] = None
+            waiting += _imported(file)
+    return tuple(sorted(found))
+
+
+def _name(file: Path) -> str:
+    return str(file.relative_to(ROOT)) if file.is_relative_to(ROOT) else str(file)
+
+
+def _file_of_maker(maker: Maker) -> Path:
+    if isinstance(maker, str):  # TRANSITION: all callers pass objects soon
+        return (ROOT / maker) if maker.endswith(".py") else _file_of(maker)
+    if isinstance(maker, Path):
+        return maker.resolve()
+    name = maker.__name__ if isinstance(maker, ModuleType) else getattr(maker, "module", "") or maker.__module__
+    file = _file_of(name)
+    if file is None:
+        raise ValueError(f"{maker!r} is not a part of {_PACKAGE}")
+    return file
+
+
+@cache
+def _imported(file: Path) -> tuple[Path, ...]:
+    """Files of the toolkit that a file imports, with the packages they are in."""
+    files = {path for name in _names(_tree(file)) for path in _with_packages(name)}
+    return tuple(sorted(files))
+
+
+@cache
+def _third_parties(file: Path) -> frozenset[str]:
+    return frozenset(name.partition(".")[0] for name in _names(_tree(file)))
+
+
+def _names(tree: ast.AST) -> Iterator[str]:
+    """Names of imported modules; what is imported from a package may be a module as well."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "require":
+            yield from (arg.value for arg in node.args[:1] if isinstance(arg, ast.Constant))
+
+
+def _with_packages(name: str) -> Iterator[Path]:
+    parts = name.split(".")
+    if parts[0] != _PACKAGE:
+        return
+    for length in range(1, len(parts) + 1):
+        if file := _file_of(".".join(parts[:length])):
+            yield file
+
+
+@cache
+def _file_of(name: str) -> Path | None:
+    """The file of a module; None where the name is something inside a module."""
+    place = ROOT.joinpath(*name.split("."))
+    for file in (place.with_suffix(".py"), place / "__init__.py"):
+        if file.is_file():
+            return file
+    return None
+
+
+@cache
+def _version(distribution: str) -> str:
+    """The version of an installed package, without the part that names a build such as +cpu."""
+    try:
+        return metadata.version(distribution).partition("+")[0]
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+@cache
+def _digest(file: Path, changed: int) -> str:
+    """SHA-256 of what a module computes; `changed` is the time of its last change."""
+    parts: list[str] = []
+    _dump(_tree(file), parts)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@cache
+def _tree(file: Path) -> ast.Module:
+    """The syntax tree of a module without what does not compute."""
+    tree = ast.parse(file.read_bytes())
+    _strip(tree)
+    return tree
+
+
+def _strip(tree: ast.AST) -> None:
+    """Remove statements that do not compute, everywhere in a tree."""
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list) and block:
+                setattr(node, name, [part for one in block for part in _kept(one)])
+
+
+def _kept(statement: ast.stmt) -> list[ast.stmt]:
+    """What is left of a statement."""
+    if isinstance(statement, ast.If) and _is_type_checking(statement.test):
+        return statement.orelse
+    if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+        return []
+    if isinstance(statement, ast.Expr) and (isinstance(statement.value, ast.Constant) or _is_message(statement.value)):
+        return []
+    return [statement]
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
+        isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
+    )
+
+
+def _is_message(value: ast.expr) -> bool:
+    """Whether an expression is a call of ``log.info(…)`` or ``print(…)`` that does nothing else."""
+    if not isinstance(value, ast.Call) or any(isinstance(part, ast.NamedExpr) for part in ast.walk(value)):
+        return False
+    called = value.func
+    if isinstance(called, ast.Attribute):
+        return isinstance(called.value, ast.Name) and called.value.id in _LOGS
+    return isinstance(called, ast.Name) and called.id == "print"
+
+
+def _dump(node: ast.AST, parts: list[str], error: bool = False) -> None:
+    """Append the tree in words that are the same in all versions of Python; inside a `raise`, text is left out."""
+    error = error or isinstance(node, ast.Raise)
+    if error and (isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))):
+        parts.append("message")
+        return
+    parts.append(type(node).__name__)
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if value is None or value == [] or name in ("ctx", "returns", "type_comment", "type_ignores", "type_params"):
+            continue
+        if name == "annotation" and not _matters(value):
+            continue
+        parts.append(name)
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, ast.AST):
+                _dump(one, parts, error)
+            else:
+                parts.append(repr(one))
+    parts.append(")")
+
+
+def _matters(annotation: ast.AST) -> bool:
+    """Whether an annotation decides what a dataclass does."""
+    return any(
+        (isinstance(node, ast.Name) and node.id in _TELLING_ANNOTATIONS)
+        or (isinstance(node, ast.Attribute) and node.attr in _TELLING_ANNOTATIONS)
+        for node in ast.walk(annotation)
+    )

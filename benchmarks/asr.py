@@ -15,10 +15,10 @@ from pathlib import Path
 
 from vpeval.asr.lm import read_arpa
 from vpeval.asr.recognizers import load_recognizer
-from vpeval.asr.text import NORMALIZERS
 from vpeval.audio.io import RATE, read_audio
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
+from vpeval.data.text import NORMALIZERS
 from vpeval.metrics.wer import ErrorCounts, score_texts
 
 

@@ -10,10 +10,10 @@ import logging
 from argparse import Namespace
 from pathlib import Path
 
-from vpeval.asr.text import NORMALIZERS
 from vpeval.cli import script
 from vpeval.core.tables import read_table
 from vpeval.data.layout import name_some
+from vpeval.data.text import NORMALIZERS
 from vpeval.protocols.recognition import Rates, Speech, compare_recognition, score_recognition
 from vpeval.records.record import parse_params, parse_tags, write_records
 from vpeval.results.plain import plain_table

@@ -13,10 +13,10 @@ import logging
 
 from vpeval.asr.lm import read_arpa
 from vpeval.asr.nbest import Weights, choose_texts, read_nbest
-from vpeval.asr.text import NORMALIZERS
 from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_table, write_table
+from vpeval.data.text import NORMALIZERS
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ The small model of the challenge is a pruned trigram (--order 3 --min-count 2), 
 """
 
 from vpeval.asr.lm import estimate_from, write_arpa
-from vpeval.asr.text import NORMALIZERS
 from vpeval.cli import script
+from vpeval.data.text import NORMALIZERS
 
 
 def main() -> None:

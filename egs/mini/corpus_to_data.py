@@ -8,10 +8,10 @@ Usage: egs/mini/corpus_to_data.py <corpus-dir> <split> <data-dir>
 import csv
 from pathlib import Path
 
-from vpeval.asr.text import vpc2020
 from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
+from vpeval.data.text import vpc2020
 
 
 def main() -> None:

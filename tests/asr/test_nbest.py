@@ -2,8 +2,8 @@ import pytest
 
 from vpeval.asr.lm import estimate
 from vpeval.asr.nbest import Hypothesis, Rescorer, Weights, read_nbest, tune, write_nbest
-from vpeval.asr.text import vpc2020
 from vpeval.core.errors import InputError
+from vpeval.data.text import vpc2020
 
 LM = estimate([["GOOD", "DAY"], ["GOOD", "DAY"], ["BAD", "DAYS"]], 2)
 NBEST = {

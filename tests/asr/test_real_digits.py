@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from vpeval.asr.recognizers import load_recognizer
-from vpeval.asr.text import vpc2020
 from vpeval.audio.io import read_audio
 from vpeval.core.seeds import generator
+from vpeval.data.text import vpc2020
 from vpeval.metrics.wer import ErrorCounts, score_texts
 
 CONF = Path(__file__).parents[2] / "conf/asr/vosk_digits.yaml"

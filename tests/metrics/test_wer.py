@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vpeval.asr.text import NORMALIZERS, vpc2020, vpc2024, vpc2026
 from vpeval.core.errors import InputError
+from vpeval.data.text import NORMALIZERS, vpc2020, vpc2024, vpc2026
 from vpeval.metrics.wer import ErrorCounts, count_errors, paired_test, score_texts, speaker_interval, sum_by_speaker
 
 words = st.lists(st.sampled_from("abc"), max_size=14)

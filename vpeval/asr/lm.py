@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from vpeval.asr.text import NORMALIZERS
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.tables import read_table
+from vpeval.data.text import NORMALIZERS
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
 _LN10 = math.log(10)

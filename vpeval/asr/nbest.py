@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.asr.lm import NGram
-from vpeval.asr.text import Normalizer
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.tables import read_lines
+from vpeval.data.text import Normalizer
 from vpeval.metrics.wer import ErrorCounts, count_errors
 
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from vpeval.asr.lm import NGram, write_arpa
 from vpeval.asr.nbest import Hypothesis
-from vpeval.asr.text import vpc2020
 from vpeval.asr.vosk import to_pcm
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.lazy import require
+from vpeval.data.text import vpc2020
 
 _TRIED = 20
 """So many times the wanted number of hypotheses are looked at: most differ only in pauses and pronunciations."""

@@ -27,7 +27,6 @@ from vpeval.asr.speechbrain import (
     Stage,
     ctc_loss,
 )
-from vpeval.asr.text import NORMALIZERS
 from vpeval.asv.checkpoints import Checkpointer
 from vpeval.audio.io import read_audio
 from vpeval.core import compute
@@ -36,6 +35,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.seeds import derive, generator
 from vpeval.data.directory import DataDir
+from vpeval.data.text import NORMALIZERS
 
 log = logging.getLogger(__name__)
 BLANK = 0

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from vpeval.asr.text import vpc2020
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_lines
 from vpeval.corpora.utterances import Utterance, find_folder
+from vpeval.data.text import vpc2020
 
 EMOTIONS = {"neu": "neu", "hap": "hap", "exc": "hap", "ang": "ang", "sad": "sad"}
 _LABEL = re.compile(r"\[[0-9. -]+\]\s+(?P<utt>\S+)\s+(?P<emotion>[a-z]{3})\s")

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from vpeval.asr.text import vpc2020
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_lines, read_table
 from vpeval.corpora.utterances import MissingCorpus, Utterance, find_folder
 from vpeval.data.layout import GENDERS
+from vpeval.data.text import vpc2020
 
 _SPEAKER_FILES = ("SPEAKERS.TXT", "SPEAKERS.txt", "speakers.tsv")
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from vpeval.asr.text import vpc2020
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_lines
 from vpeval.corpora.utterances import MissingCorpus, Utterance, find_folder
 from vpeval.data.layout import GENDERS, is_age, is_number
+from vpeval.data.text import vpc2020
 
 COMMON = 24
 """The last utterance that all speakers read."""

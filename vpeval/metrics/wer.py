@@ -20,9 +20,9 @@ from itertools import chain, count
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.asr.text import Normalizer, compared_words
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
+from vpeval.data.text import Normalizer, compared_words
 from vpeval.metrics.bootstrap import Interval, multiplicities, percentile_interval
 from vpeval.metrics.intervals import SpeakerInterval, ratio_interval
 

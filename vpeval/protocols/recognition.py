@@ -11,10 +11,10 @@ from typing import Any
 
 from vpeval.asr.lm import read_arpa
 from vpeval.asr.nbest import GRID, Hypothesis, choose_texts, read_nbest
-from vpeval.asr.text import NORMALIZERS
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.tables import read_table, write_table
+from vpeval.data.text import NORMALIZERS
 from vpeval.metrics.wer import (
     Counts,
     ErrorCounts,

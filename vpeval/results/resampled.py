@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.asr.text import NORMALIZERS, compared_words
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.core.tables import read_table
+from vpeval.data.text import NORMALIZERS, compared_words
 from vpeval.data.trials import Trials, TrialSpeakers, read_scores, read_trials, trial_speakers
 from vpeval.metrics.bootstrap import multiplicities
 from vpeval.metrics.resampling import ScoredTrials, SortedTrials, resample

@@ -16,8 +16,8 @@ from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from vpeval.asr.text import NORMALIZERS
 from vpeval.core.errors import InputError
+from vpeval.data.text import NORMALIZERS
 from vpeval.data.validate import Problem
 from vpeval.records.names import TEXT_RULES
 from vpeval.records.record import Record

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.asr.text import NORMALIZERS
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_table, to_number
 from vpeval.data.layout import name_some
+from vpeval.data.text import NORMALIZERS
 from vpeval.data.trials import Trials, read_scores, read_trials
 from vpeval.metrics.scores import Floats, pool
 from vpeval.metrics.verification import POINT_ESTIMATES

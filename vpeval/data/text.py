@@ -1,10 +1,16 @@
-"""Figures as words: some recognisers write "1849" where the reference says "eighteen forty nine".
+"""Text normalisers: from a transcript to the words that are compared, one per challenge edition.
 
-A figure can be read in several ways: as a number, as a year, digit by digit. In a hypothesis that way is taken which
-comes closest to the reference, so that only what was heard is scored and not how it was spelt; it is found by aligning
-the reference with all readings at once. In a reference the usual way is taken. Numbers are spelt by the package
-inflect.
+The same normaliser is applied to reference and hypothesis, so that only words, never spelling habits, are scored.
+Some recognisers write "1849" where the reference has "eighteen forty nine". A figure can be read in several ways: as a
+number, as a year, digit by digit. In a hypothesis the reading closest to the reference is used; it is found by aligning
+the reference with all readings at once. In a reference the usual reading is used. The package inflect spells numbers.
 
+>>> vpc2020("At seven o’clock -- the 'well-known' guide came.")
+['AT', 'SEVEN', "O'CLOCK", 'THE', 'WELL', 'KNOWN', 'GUIDE', 'CAME']
+>>> vpc2024("at Seven o'clock.")
+['at', 'Seven', "o'clock."]
+>>> vpc2026("At seven o'clock, the well-known guide came.")
+['at', 'seven', "o'clock", 'the', 'wellknown', 'guide', 'came']
 >>> spell_closest("In 1849 he paid $5.", "in eighteen forty nine he paid five dollars".split(), str.split)
 'In eighteen forty nine he paid five dollars .'
 >>> spell_closest("1 2 305", "one two three zero five".split(), str.split)
@@ -14,17 +20,58 @@ inflect.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 Words = list[str]
+Normalizer = Callable[[str], Words]
 
+_APOSTROPHES = re.compile("[’‘ʼ＇`]")
+_SEPARATORS = re.compile(r"[-‐‑‒–—―/_]")
+_NOT_WORD = re.compile(r"[^\w\s']")
+_OUTER_APOSTROPHE = re.compile(r"(?<!\w)'+|'+(?!\w)")
+_PUNCTUATION_2026 = str.maketrans("", "", '.,!?;:»«"“”()[]…—–-')
 _FIGURE = re.compile(r"(?P<money>[$£€])?(?P<digits>\d+(?:[.,:]\d+)*)(?P<end>st|nd|rd|th|s|%)?(?![\d])", re.IGNORECASE)
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 _MONEY = {"$": "dollar", "£": "pound", "€": "euro"}
 _LARGEST = 15
 """Digits beyond which nobody says a number as one."""
+
+
+def vpc2020(text: str) -> list[str]:
+    """Upper case; letters, digits and apostrophes inside words stay; hyphens and slashes part words; the rest goes."""
+    text = _APOSTROPHES.sub("'", unicodedata.normalize("NFC", text.upper()))
+    text = _NOT_WORD.sub("", _SEPARATORS.sub(" ", text))
+    return _OUTER_APOSTROPHE.sub("", text).split()
+
+
+def vpc2024(text: str) -> list[str]:
+    """No normalisation: words are what stands between single spaces."""
+    return text.split(" ") if text else []
+
+
+def vpc2026(text: str) -> list[str]:
+    """Lower case; the edition's list of punctuation, hyphens included, is deleted."""
+    return text.lower().translate(_PUNCTUATION_2026).split()
+
+
+NORMALIZERS: dict[str, Normalizer] = {"vpc2020": vpc2020, "vpc2024": vpc2024, "vpc2026": vpc2026}
+
+
+def compared_words(reference: str, hypothesis: str, normalizer: Normalizer) -> tuple[list[str], list[str]]:
+    """The words of a reference and a hypothesis that are compared; figures are read as words, but by the rules of 2024.
+
+    >>> compared_words("eighteen forty nine", "1849.", vpc2020)
+    (['EIGHTEEN', 'FORTY', 'NINE'], ['EIGHTEEN', 'FORTY', 'NINE'])
+    """
+    if normalizer is not vpc2024:
+        if has_figures(reference):
+            reference = spell(reference)
+        if has_figures(hypothesis):
+            hypothesis = spell_closest(hypothesis, normalizer(reference), normalizer)
+    return normalizer(reference), normalizer(hypothesis)
 
 
 def has_figures(text: str) -> bool:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from vpeval.asr.numbers import has_figures, readings, spell
-from vpeval.asr.text import NORMALIZERS, compared_words, vpc2020, vpc2026
+from vpeval.data.text import NORMALIZERS, compared_words, has_figures, readings, spell, vpc2020, vpc2026
 from vpeval.metrics.wer import ErrorCounts, score_texts
 
 

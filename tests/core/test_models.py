@@ -259,7 +259,7 @@ def test_an_unknown_model_names_those_that_there_are() -> None:
 @pytest.mark.parametrize("content", [b"", b"- a", b"toy: 3", b"toy: {title: x}", b"toy: [", b"\xff"])
 def test_a_malformed_list_of_models_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "models.yaml").write_bytes(content)
-    with pytest.raises(InputError, match=r"models.yaml: is not a list of models"):
+    with pytest.raises(InputError, match=r"models.yaml: (is not|must be) "):
         models.read_models(tmp_path / "models.yaml")
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match="no such configuration"):
         models.read_models(tmp_path / "nowhere.yaml")

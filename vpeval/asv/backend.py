@@ -19,10 +19,10 @@ from scipy.linalg import eigh
 from vpeval.asv import plda
 from vpeval.asv.calibration import Calibration
 from vpeval.asv.plda import Floats, Indices, Plda, Prior, Stats
-from vpeval.core.arrays import read_arrays
+from vpeval.core.arrays import AnyFloats, read_arrays
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
-from vpeval.embeddings.directory import Embeddings, Vectors
+from vpeval.embeddings.directory import Embeddings
 
 VERSION = 2
 _RIDGE = 1e-3  # of the mean variance, so that LDA stands fewer vectors than dimensions
@@ -50,7 +50,7 @@ class Backend:
     plda: Plda
     calibration: Calibration = field(default_factory=lambda: Calibration(1.0, 0.0))
 
-    def process(self, vectors: Vectors | Floats) -> Floats:
+    def process(self, vectors: AnyFloats | Floats) -> Floats:
         """Centre, project, and normalise to length √dimension."""
         return _process(vectors, self.mean, self.projection)
 
@@ -76,7 +76,7 @@ class Backend:
         processed = replace(enroll, vectors=self.process(enroll.vectors))
         return processed.means(who, n_utts, seed, label).astype(np.float64, copy=False)
 
-    def tested(self, vectors: Vectors | Floats) -> Floats:
+    def tested(self, vectors: AnyFloats | Floats) -> Floats:
         """Processed test vectors."""
         return self.process(vectors)
 
@@ -159,7 +159,7 @@ def load(path: str | PathLike[str]) -> Backend:
     return Backend(stored["mean"], stored["projection"], model, Calibration(slope, offset))
 
 
-def _process(vectors: Vectors | Floats, mean: Floats, projection: Floats) -> Floats:
+def _process(vectors: AnyFloats | Floats, mean: Floats, projection: Floats) -> Floats:
     projected = (np.asarray(vectors, np.float64) - mean) @ projection
     norms = np.linalg.norm(projected, axis=1, keepdims=True)
     result: Floats = projected * (np.sqrt(projected.shape[1]) / np.maximum(norms, np.finfo(np.float64).tiny))

@@ -8,9 +8,9 @@ and for changes of voicing. Settings and names are those of the paper; 75 to 500
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vpeval.audio.io import RATE
+from vpeval.core.arrays import Floats, Floats32
 
 FLOOR = 75.0
 CEILING = 500.0
@@ -30,10 +30,8 @@ _FFT = 1 << int(np.ceil(np.log2(1.5 * _WINDOW)))
 _FINE = 4
 """Lags are looked at in quarters of a sample: the spectrum is padded, which is interpolation by sinc functions."""
 
-Track = NDArray[np.float64]
 
-
-def track_f0(wave: NDArray[np.float32]) -> Track:
+def track_f0(wave: Floats32) -> Floats:
     """F0 in Hz every 10 ms of 16 kHz audio, 0 where unvoiced; empty for less than three periods of 75 Hz."""
     frames, intensity = _cut(wave.astype(np.float64))
     if not len(frames):
@@ -45,7 +43,7 @@ def track_f0(wave: NDArray[np.float32]) -> Track:
     return _best_path(frequency, strength)
 
 
-def _cut(wave: Track) -> tuple[Track, Track]:
+def _cut(wave: Floats) -> tuple[Floats, Floats]:
     """Windowed frames without their local mean, and how loud the middle of each is compared with the loudest sample."""
     peak = np.abs(wave - wave.mean()).max() if len(wave) else 0.0
     count = int((len(wave) - _WINDOW) / (STEP * RATE)) + 1
@@ -64,16 +62,16 @@ def _cut(wave: Track) -> tuple[Track, Track]:
     return frames, np.minimum(1.0, np.abs(frames[:, half]).max(axis=1) / peak)
 
 
-def _autocorrelation(frames: Track) -> Track:
+def _autocorrelation(frames: Floats) -> Floats:
     """Normalised autocorrelation at lags of 0, ¼, ½ … samples, free of the shape of the window."""
     both = [np.fft.irfft(np.abs(np.fft.rfft(x, _FFT)) ** 2, _FINE * _FFT) for x in (frames, _HANNING[None])]
     signal, shape = (part[:, : _FINE * (_PERIOD + 3) + 1] for part in both)
     loudness = np.maximum(signal[:, :1], np.finfo(float).tiny)
-    normalised: Track = signal / loudness / (shape / shape[:, :1])
+    normalised: Floats = signal / loudness / (shape / shape[:, :1])
     return normalised
 
 
-def _candidates(r: Track) -> tuple[Track, Track]:
+def _candidates(r: Floats) -> tuple[Floats, Floats]:
     """Frequencies and strengths of the strongest peaks of every frame; strength −∞ where there are fewer."""
     whole = r[:, ::_FINE]
     inner = whole[:, 1:-1]
@@ -97,7 +95,7 @@ def _candidates(r: Track) -> tuple[Track, Track]:
     return np.where(found, frequency, 0.0), np.where(found, height, -np.inf)
 
 
-def _best_path(frequency: Track, strength: Track) -> Track:
+def _best_path(frequency: Floats, strength: Floats) -> Floats:
     """Viterbi search for the sequence of candidates with the greatest strength after all costs."""
     voiced = frequency > 0
     octave = np.log2(np.where(voiced, frequency, 1.0))
@@ -119,5 +117,5 @@ def _best_path(frequency: Track, strength: Track) -> Track:
     path[-1] = total.argmax()
     for t in range(len(path) - 1, 0, -1):
         path[t - 1] = back[t, path[t]]
-    chosen: Track = frequency[np.arange(len(path)), path]
+    chosen: Floats = frequency[np.arange(len(path)), path]
     return chosen

@@ -8,12 +8,12 @@ to one.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vpeval.audio.pitch_lags import LAGS
+from vpeval.core.arrays import Counts, Floats32
 
 
-def f0_histogram(lags: NDArray[np.int64]) -> NDArray[np.float32] | None:
+def f0_histogram(lags: Counts) -> Floats32 | None:
     """Share of voiced frames at each of the 107 lags; None without a voiced frame (lag 0 is unvoiced).
 
     >>> histogram = f0_histogram(np.array([80, 0, 79, 20, 20]))

@@ -14,13 +14,10 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc
 
 from vpeval.audio.io import RATE
-
-Floats = NDArray[np.float64]
-Lags = NDArray[np.int64]
+from vpeval.core.arrays import AnyFloats, Counts, Floats
 
 F0_MIN, F0_MAX = 65.0, 450.0
 LAG_RATE = 8000
@@ -43,7 +40,7 @@ _REACH = 2.0  # semitones in 10 ms
 _TINY = np.finfo(np.float64).tiny
 
 
-def track_lags(wave: NDArray[np.floating]) -> Lags:
+def track_lags(wave: AnyFloats) -> Counts:
     """The pitch period every 10 ms of 16 kHz audio, in samples at 8 kHz; 0 where unvoiced."""
     samples = np.pad(np.asarray(wave, np.float64), _FRAME // 2)
     frames = np.lib.stride_tricks.sliding_window_view(samples, _FRAME)[::_HOP]
@@ -94,7 +91,7 @@ def _truncated(most: int) -> Floats:
 
 
 @cache
-def _transitions() -> tuple[Lags, Floats]:
+def _transitions() -> tuple[Counts, Floats]:
     """For every lag those that it may follow, and the logarithms of the probabilities of doing so."""
     semitones = 12 * np.abs(np.log2(LAGS[:, None] / LAGS))
     weight = np.maximum(0, 1 - semitones / _REACH)
@@ -106,7 +103,7 @@ def _transitions() -> tuple[Lags, Floats]:
     return before, np.log(chance, where=chance > 0, out=np.full(chance.shape, -np.inf))
 
 
-def _best_path(voiced: Floats) -> Lags:
+def _best_path(voiced: Floats) -> Counts:
     """Viterbi search over lags, voiced (row 0) and unvoiced (row 1)."""
     before, chance = _transitions()
     n, rows = len(LAGS), np.arange(len(LAGS))

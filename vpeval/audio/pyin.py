@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vpeval.audio.io import RATE
+from vpeval.core.arrays import Floats, Floats32
 from vpeval.core.errors import InputError
 
 F0_MIN = 65.0
@@ -14,7 +14,7 @@ _FRAME = 1024
 _HOP = RATE // 100
 
 
-def track_pyin(wave: NDArray[np.float32]) -> NDArray[np.float64]:
+def track_pyin(wave: Floats32) -> Floats:
     """F0 in Hz every 10 ms of 16 kHz audio; NaN where unvoiced."""
     try:
         from librosa import pyin

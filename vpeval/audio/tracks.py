@@ -8,10 +8,10 @@ from os import PathLike
 
 import numpy as np
 
-from vpeval.audio.f0 import Track, track_f0
+from vpeval.audio.f0 import track_f0
 from vpeval.audio.io import RATE, read_audio
 from vpeval.core import processes
-from vpeval.core.arrays import read_arrays
+from vpeval.core.arrays import Floats, read_arrays
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 
@@ -23,12 +23,12 @@ _CHUNK = 32
 class Tracked:
     """The F0 of an utterance every 10 ms, 0 where unvoiced, and its length in seconds."""
 
-    f0: Track
+    f0: Floats
     seconds: float
 
 
 def track_all(entries: Mapping[str, str], nj: int = 1) -> dict[str, Tracked]:
-    """Track the utterances of a wav.scp, in `nj` processes."""
+    """Compute the F0 of the utterances of a wav.scp, in `nj` processes."""
     if nj == 1:
         return dict(zip(entries, map(_track, entries.values()), strict=True))
     with processes.pool(nj) as workers:

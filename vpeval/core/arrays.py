@@ -1,4 +1,4 @@
-"""Arrays from .npz files: numbers and text, never pickled objects, and one error for everything that can be wrong."""
+"""Types of arrays, and arrays from .npz files: numbers and text, never pickled objects."""
 
 from __future__ import annotations
 
@@ -9,8 +9,19 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vpeval.core.errors import InputError
+
+Floats = NDArray[np.float64]
+Floats32 = NDArray[np.float32]
+AnyFloats = NDArray[np.floating]
+Counts = NDArray[np.int64]
+Counts32 = NDArray[np.int32]
+Indices = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
+Texts = NDArray[np.bytes_]
 
 
 def read_arrays(

@@ -13,9 +13,34 @@ from vpeval.core.errors import InputError
 T = TypeVar("T")
 
 
+def read_yaml(path: str | Path) -> dict[str, Any]:
+    """Read a yaml file whose top level is a mapping; anything else, and a key that appears twice, is an InputError."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"no such configuration; see those in {path.parent}", path)
+    try:
+        config = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
+        raise InputError(f"is not yaml: {str(error).splitlines()[0]}", path) from None
+    if not isinstance(config, dict):
+        raise InputError("must be a list of 'key: value' lines", path)
+    return config
+
+
+class _Loader(yaml.SafeLoader):
+    """The safe loader of yaml, which by itself would silently use the last of several equal keys."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [(key.tag, key.value) for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for index, (tag, key) in enumerate(keys):
+            if (tag, key) in keys[:index]:
+                raise yaml.YAMLError(f"the key '{key}' appears twice; keep one")
+        return super().construct_mapping(node, deep)
+
+
 def read_config(path: str | Path, *optional: str, **keys: type) -> dict[str, Any]:
     """Read a yaml file that must have exactly `keys`, each of the given type; `optional` ones may be left out."""
-    return _checked(_read(Path(path)), path, keys, optional=optional)
+    return _checked(read_yaml(path), path, keys, optional=optional)
 
 
 def check_section(section: object, name: str, path: str | Path, **keys: type) -> dict[str, Any]:
@@ -46,7 +71,7 @@ def _checked(
 
 def choose(path: str | Path, key: str, choices: Mapping[str, T]) -> T:
     """What the entry `key` of a yaml file stands for: it says what the other keys of the file are."""
-    name = str(_read(Path(path)).get(key))
+    name = str(read_yaml(path).get(key))
     if name not in choices:
         raise InputError(f"'{key}' must be one of {', '.join(choices)}, not '{name}'", path)
     return choices[name]
@@ -57,15 +82,3 @@ def _is_of(kind: type, value: object) -> bool:
     if isinstance(value, bool):
         return kind is bool
     return isinstance(value, (int, float) if kind is float else kind)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise InputError(f"no such configuration; see those in {path.parent}", path)
-    try:
-        config = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"is not yaml: {str(error).splitlines()[0]}", path) from None
-    if not isinstance(config, dict):
-        raise InputError("must be a list of 'key: value' lines", path)
-    return config

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from vpeval.core.config import read_yaml
 from vpeval.core.download import FAILURES, ask_for, fetch_url, first_line, mismatch
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked
@@ -43,14 +42,11 @@ class Model:
 def read_models(path: Path = _ROOT / "conf/models.yaml") -> dict[str, Model]:
     """All models of a models.yaml."""
     try:
-        entries = yaml.safe_load(path.read_text())
         return {
             name: Model(name, entry["title"], entry["licence"], entry["files"], tuple(entry["sources"]))
-            for name, entry in entries.items()
+            for name, entry in read_yaml(path).items()
         }
-    except FileNotFoundError:
-        raise InputError("no such file", path) from None
-    except (yaml.YAMLError, UnicodeDecodeError, AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError) as error:
         raise InputError(f"is not a list of models ({error!r}); see the comments in conf/models.yaml", path) from None
 
 

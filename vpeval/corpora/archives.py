@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
+from vpeval.core.config import read_yaml
 from vpeval.core.download import download, mismatch, require_space
 from vpeval.core.errors import InputError
 
@@ -47,15 +46,12 @@ class Archive:
 def read_archives(path: Path = _ROOT / "conf/corpora.yaml") -> dict[str, Archive]:
     """All entries of a corpora.yaml."""
     try:
-        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
         archives = {}
-        for name, entry in entries.items():
+        for name, entry in read_yaml(path).items():
             if unknown := entry.keys() - _FIELDS:
                 raise KeyError(*unknown)
             archives[name] = Archive(name, **{**entry, "urls": tuple(entry.get("urls", ()))})
-    except FileNotFoundError:
-        raise InputError("no such file", path) from None
-    except (yaml.YAMLError, UnicodeDecodeError, AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError) as error:
         raise InputError(f"is not a list of corpora ({error!r}); see the comments in conf/corpora.yaml", path) from None
     return archives
 

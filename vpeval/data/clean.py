@@ -11,8 +11,8 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vpeval.core.arrays import Bytes, Texts
 from vpeval.core.columns import read_columns
 from vpeval.core.errors import InputError
 from vpeval.data import column, layout
@@ -82,16 +82,16 @@ def _has_plain_ends(path: Path) -> bool:
         return text[-1:] == b"\n" and text.find(b"\r") < 0
 
 
-def _are_ids(text: NDArray[np.uint8]) -> bool:
+def _are_ids(text: Bytes) -> bool:
     """Whether ids are printable ASCII without slashes; a fixed width is filled with zeros."""
     return not bool((((text < 0x21) & (text > 0)) | (text > 0x7E) | (text == ord("/"))).any())
 
 
-def _begin_with(utts: NDArray[np.bytes_], speakers: NDArray[np.bytes_]) -> bool:
+def _begin_with(utts: Texts, speakers: Texts) -> bool:
     return bool(np.char.startswith(utts, speakers).all())
 
 
-def _is_inverse(spk2utt: RawFile, utt2spk: Column, owners: NDArray[np.bytes_]) -> bool:
+def _is_inverse(spk2utt: RawFile, utt2spk: Column, owners: Texts) -> bool:
     """Whether spk2utt lists the utterances of every speaker, all in order."""
     if spk2utt.blank or spk2utt.garbled or spk2utt.windows or not spk2utt.ends_with_newline:
         return False

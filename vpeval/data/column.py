@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
+
+from vpeval.core.arrays import Bools, Bytes, Counts, Texts
 
 LARGE = 4 << 20
 """Bytes from which on a file is worth a column; a dictionary is simpler."""
@@ -25,14 +26,11 @@ _ROWS = 1 << 16
 _NEWLINE, _BLANK = 10, 32
 _OTHER_BLANKS = re.compile(r"[^\S \n]")
 
-Bytes = NDArray[np.bytes_]
-Places = NDArray[np.int64]
-
 
 class Column(Mapping[str, str]):
     """Key → value in the order of keys; value i is the bytes from ``places[i]`` to ``places[i + 1]`` of `content`."""
 
-    def __init__(self, index: Bytes, content: bytearray, places: Places) -> None:
+    def __init__(self, index: Texts, content: bytearray, places: Counts) -> None:
         self.index, self.content, self.places = index, content, places
 
     def __len__(self) -> int:
@@ -73,7 +71,7 @@ class Column(Mapping[str, str]):
         return {key: self._value(row) for key, row, have, want in zip(keys, rows.tolist(), found, wanted, strict=True)
                 if have == want}  # fmt: skip
 
-    def _some(self, rows: Places) -> Column:
+    def _some(self, rows: Counts) -> Column:
         """Ascending rows as a column of their own."""
         lengths = np.diff(self.places)
         kept = np.zeros(len(self), bool)
@@ -85,7 +83,7 @@ class Column(Mapping[str, str]):
         """The values, each once, sorted."""
         return [value.decode() for value in np.unique(self.value_index()).tolist()]
 
-    def value_index(self) -> Bytes:
+    def value_index(self) -> Texts:
         """The values as an array, for tables whose values are short."""
         return _fixed(np.frombuffer(self.content, np.uint8), np.diff(self.places))
 
@@ -117,16 +115,16 @@ class Column(Mapping[str, str]):
         return [self.content[a:b].decode() for a, b in pairwise(places)]
 
 
-def read_column(path: Path, empty: bool = False, keys: Bytes | None = None) -> Column | None:
+def read_column(path: Path, empty: bool = False, keys: Texts | None = None) -> Column | None:
     """The table of a large, regular and sorted file; None for any other. With `empty`, values may be missing.
 
     With `keys`, the index of another column, a file that has others is None as well, and the index is shared.
     """
     if path.stat().st_size < max(1, LARGE):
         return None
-    index: list[Bytes] = []
+    index: list[Texts] = []
     content = bytearray()
-    lengths: list[Places] = [np.zeros(1, np.int64)]
+    lengths: list[Counts] = [np.zeros(1, np.int64)]
     count = 0
     with open(path, "rb") as file:
         for block in _blocks(file):
@@ -179,7 +177,7 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
         yield left
 
 
-def _parse(block: bytes, empty: bool) -> tuple[Bytes, bytes, Places] | None:
+def _parse(block: bytes, empty: bool) -> tuple[Texts, bytes, Counts] | None:
     """Keys, values and lengths of values; None if there is anything unusual in the block."""
     text = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(text == _NEWLINE)
@@ -199,7 +197,7 @@ def _parse(block: bytes, empty: bool) -> tuple[Bytes, bytes, Places] | None:
     return _fixed(inside, keys), text[taken[1]].tobytes(), values
 
 
-def _every_other(*lengths: Places) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _every_other(*lengths: Counts) -> tuple[Bools, Bools]:
     """Where the first and where the third of four kinds of pieces are, that follow each other in every line."""
     counts = np.stack(lengths, axis=1).ravel()
     kinds = np.repeat(np.tile(np.arange(4, dtype=np.int8), len(lengths[0])), counts)
@@ -216,7 +214,7 @@ def _is_plain(block: bytes) -> bool:
         return False
 
 
-def _fixed(text: NDArray[np.uint8], lengths: Places) -> Bytes:
+def _fixed(text: Bytes, lengths: Counts) -> Texts:
     """Pieces of these lengths, of which `text` consists, as an array of strings of one width."""
     width = max(1, int(lengths.max()))
     if (lengths == width).all():

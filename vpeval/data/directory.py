@@ -12,8 +12,8 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vpeval.core.arrays import Texts
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.publish import staged_directory
@@ -186,7 +186,7 @@ def refuse_unsafe(ids: Iterable[str], path: Path, line: int) -> None:
             )
 
 
-def are_safe(ids: NDArray[np.bytes_]) -> bool:
+def are_safe(ids: Texts) -> bool:
     """The same for a column of ids, which has no control characters; False also where that is not plain."""
     letters = ids.view(np.uint8).reshape(len(ids), -1)
     dots = letters == ord(".")

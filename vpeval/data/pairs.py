@@ -13,6 +13,7 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.core.arrays import Counts, Counts32, Floats
 from vpeval.core.columns import column_blocks
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
@@ -20,8 +21,6 @@ from vpeval.core.tables import to_number
 
 StrPath = str | PathLike[str]
 Pair = tuple[str, str]
-Ints = NDArray[np.int32]
-Floats = NDArray[np.float64]
 Block = Sequence[Sequence[str]]
 
 _ROWS = 1 << 16
@@ -33,8 +32,8 @@ class PairRows:
 
     firsts: list[str]
     seconds: list[str]
-    first: Ints
-    second: Ints
+    first: Counts32
+    second: Counts32
 
     @classmethod
     def of(cls, pairs: Iterable[Pair]) -> PairRows:
@@ -64,11 +63,11 @@ class PairRows:
         return f"{self.firsts[self.first[row]]} {self.seconds[self.second[row]]}"
 
     @property
-    def keys(self) -> NDArray[np.int64]:
+    def keys(self) -> Counts:
         """One number for every row, in the order of names."""
         return self.first * np.int64(len(self.seconds)) + self.second
 
-    def keys_in(self, other: PairRows) -> NDArray[np.int64]:
+    def keys_in(self, other: PairRows) -> Counts:
         """The number that every row has among the keys of `other`; -1 where that does not know a name."""
         first, second = (
             _places(self.firsts, other.firsts)[self.first],
@@ -137,7 +136,7 @@ class _Collected:
 
     def __init__(self) -> None:
         self._numbers = _Numbers(), _Numbers()
-        self._parts: tuple[list[Ints], list[Ints]] = [], []
+        self._parts: tuple[list[Counts32], list[Counts32]] = [], []
 
     def add(self, *columns: Sequence[str]) -> None:
         """More rows."""
@@ -164,7 +163,7 @@ class _Numbers(dict[str, int]):
         return self[name]
 
 
-def _places(names: Sequence[str], among: Sequence[str]) -> NDArray[np.int64]:
+def _places(names: Sequence[str], among: Sequence[str]) -> Counts:
     known = {name: number for number, name in enumerate(among)}
     return np.array([known.get(name, -1) for name in names], np.int64)
 

@@ -14,8 +14,8 @@ from itertools import islice, repeat
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vpeval.core.arrays import Bools, Counts32
 from vpeval.core.errors import InputError
 from vpeval.data import layout
 from vpeval.data.pairs import Block, PairRows, StrPath, read_pairs, write_pairs
@@ -113,13 +113,13 @@ class CrossTrials(TrialRows):
 class TrialFile(TrialRows):
     """The trials of a large file, which is read and checked when they are first asked for."""
 
-    load: Callable[[], tuple[PairRows, NDArray[np.bool_]]]
+    load: Callable[[], tuple[PairRows, Bools]]
 
     @classmethod
     def at(cls, path: StrPath, utts: Collection[str]) -> TrialFile:
         """Those of file `path`, in a directory that has the utterances `utts`."""
 
-        def load() -> tuple[PairRows, NDArray[np.bool_]]:
+        def load() -> tuple[PairRows, Bools]:
             rows, is_target = read_labelled(path)
             unknown = np.array([utt not in utts for utt in rows.seconds], bool)[rows.second]
             if unknown.any():
@@ -132,7 +132,7 @@ class TrialFile(TrialRows):
         return cls(load)
 
     @cached_property
-    def _sorted(self) -> tuple[PairRows, NDArray[np.bool_]]:
+    def _sorted(self) -> tuple[PairRows, Bools]:
         rows, is_target = self.load()
         if (np.diff(rows.keys) > 0).all():
             return rows, is_target
@@ -153,7 +153,7 @@ class TrialFile(TrialRows):
     def of(self, utts: Collection[str]) -> TrialFile:
         """The trials of some utterances."""
 
-        def load() -> tuple[PairRows, NDArray[np.bool_]]:
+        def load() -> tuple[PairRows, Bools]:
             rows, is_target = self._sorted
             kept = np.array([utt in utts for utt in rows.seconds], bool)[rows.second]
             return PairRows(rows.firsts, rows.seconds, rows.first[kept], rows.second[kept]), is_target[kept]
@@ -163,7 +163,7 @@ class TrialFile(TrialRows):
     def renamed(self, spk_id: Name, utt_id: Name) -> TrialFile:
         """The same with other ids."""
 
-        def load() -> tuple[PairRows, NDArray[np.bool_]]:
+        def load() -> tuple[PairRows, Bools]:
             rows, is_target = self._sorted
             (firsts, first), (seconds, second) = (
                 _in_order([name(each) for each in names], column)
@@ -182,10 +182,10 @@ class TrialFile(TrialRows):
         return int(self._sorted[1].sum())
 
 
-def read_labelled(path: StrPath) -> tuple[PairRows, NDArray[np.bool_]]:
+def read_labelled(path: StrPath) -> tuple[PairRows, Bools]:
     """The pairs of a trials file in file order, and which are targets; a label that is none is an InputError."""
 
-    def parse(texts: list[str], line: int) -> NDArray[np.bool_]:
+    def parse(texts: list[str], line: int) -> Bools:
         if set(texts) <= set(layout.LABELS):
             return np.fromiter(map(layout.LABELS[0].__eq__, texts), np.bool_, len(texts))
         row = next(i for i, text in enumerate(texts) if text not in layout.LABELS)
@@ -210,7 +210,7 @@ def count_targets(trials: Sequence[Trial]) -> int:
     return sum(label == layout.LABELS[0] for _, _, label in trials)
 
 
-def _in_order(names: list[str], column: NDArray[np.int32]) -> tuple[list[str], NDArray[np.int32]]:
+def _in_order(names: list[str], column: Counts32) -> tuple[list[str], Counts32]:
     """Names in C-locale order, and a column of numbers into them."""
     order = sorted(range(len(names)), key=names.__getitem__)
     place = np.empty(len(names), np.int32)

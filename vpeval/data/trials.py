@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vpeval.core.arrays import Bools, Counts, Floats, Indices
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_table
-from vpeval.data.pairs import Floats, PairRows, StrPath, read_pair_scores, score_blocks, write_pair_scores
+from vpeval.data.pairs import PairRows, StrPath, read_pair_scores, score_blocks, write_pair_scores
 from vpeval.data.trial_rows import read_labelled
 from vpeval.metrics.similarity import PairScores, similarity_matrix
 
@@ -24,7 +24,7 @@ class Trials:
 
     path: StrPath
     rows: PairRows
-    is_target: NDArray[np.bool_]
+    is_target: Bools
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -35,8 +35,8 @@ class TrialSpeakers:
     """Who speaks in each trial, as indices into `names`."""
 
     names: list[str]
-    enroll: NDArray[np.intp]
-    trial: NDArray[np.intp]
+    enroll: Indices
+    trial: Indices
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class UtterancePairs:
     """Scored pairs by condition; utterance u, in sorted order, is spoken by ``names[speaker[u]]``."""
 
     names: list[str]
-    speaker: NDArray[np.intp]
+    speaker: Indices
     pairs: Mapping[str, PairScores]
 
-    def matrices(self, condition: str, modes: tuple[str, ...]) -> list[NDArray[np.float64]]:
+    def matrices(self, condition: str, modes: tuple[str, ...]) -> list[Floats]:
         """The similarity matrix of a condition in each of the modes."""
         pairs = self.pairs[condition]
         return [similarity_matrix(pairs, self.speaker, self.names, condition, mode) for mode in modes]
@@ -146,7 +146,7 @@ def _refuse_unknown(rows: PairRows, utt2spk: Mapping[str, str], path: StrPath, s
         raise InputError(f"utterance '{utt}' is not in {source}; add it", path, row + 1)
 
 
-def _targets(trials: Trials) -> NDArray[np.int64]:
+def _targets(trials: Trials) -> Counts:
     """The enrolled speaker whom every utterance is a target of, as a number; -1 where there is none."""
     lines = np.flatnonzero(trials.is_target)
     spk, utt = trials.rows.first[lines], trials.rows.second[lines]

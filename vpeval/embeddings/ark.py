@@ -17,17 +17,15 @@ from operator import lt
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vpeval.asv.kaldi.stream import BINARY, Malformed, Stream
+from vpeval.core.arrays import AnyFloats, Counts
 from vpeval.core.columns import read_columns
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 from vpeval.core.tables import read_lines
 
 StrPath = str | os.PathLike[str]
-Rows = NDArray[np.floating]
-Indices = NDArray[np.int64]
 
 _LARGEST = 1 << 24
 _KINDS = {b"\0BFV \4": np.dtype("<f4"), b"\0BDV \4": np.dtype("<f8")}
@@ -86,10 +84,10 @@ class Scp:
     path: StrPath
     keys: list[str]
     arks: tuple[str, ...]
-    ark: Indices
-    offset: Indices
+    ark: Counts
+    offset: Counts
 
-    def vectors(self, order: Indices | None = None) -> Rows:
+    def vectors(self, order: Counts | None = None) -> AnyFloats:
         """The vectors as rows of a matrix, by default in the order of the lines; float64 if any of them is.
 
         NaN, all-zero vectors and unequal dimensions are errors that name the line.
@@ -101,8 +99,8 @@ class Scp:
             raise InputError(
                 f"'{self.keys[0]}' has dimension {found}, expected a vector; extract it again", self.path, 1
             )
-        out: Rows = np.empty((len(lines), len(first)), first.dtype)
-        odd: list[Indices] = []
+        out: AnyFloats = np.empty((len(lines), len(first)), first.dtype)
+        odd: list[Counts] = []
         for number, ark in enumerate(self.arks):
             rows = np.flatnonzero(self.ark[lines] == number) if len(self.arks) > 1 else np.arange(len(lines))
             odd.append(rows[_copy(ark, self.offset[lines[rows]], rows, out)])
@@ -138,7 +136,7 @@ class Scp:
             f"'{self.keys[line]}' has dimension {found}, expected {wanted}; extract it again", self.path, line + 1
         )
 
-    def _check_numbers(self, lines: Indices, vectors: Rows) -> None:
+    def _check_numbers(self, lines: Counts, vectors: AnyFloats) -> None:
         for start in range(0, len(vectors), _ROWS):
             block = vectors[start : start + _ROWS]
             # A sum of squares that is neither 0 nor infinite says in one pass that all is well.
@@ -169,7 +167,7 @@ def read_scp(path: StrPath) -> Scp:
     return Scp(path, keys, arks, ark, offset)
 
 
-_Places = tuple[list[str], list[str], Indices, Indices]
+_Places = tuple[list[str], list[str], Counts, Counts]
 """Keys, names of arks, which ark each is in, and offsets."""
 
 
@@ -226,7 +224,7 @@ def _find_ark(ark: str, scp: StrPath, line: int) -> str:
     raise InputError(f"{ark} is neither there nor beside the scp; extract the embeddings again", scp, line)
 
 
-def _copy(ark: str, offsets: Indices, rows: Indices, out: Rows) -> Indices:
+def _copy(ark: str, offsets: Counts, rows: Counts, out: AnyFloats) -> Counts:
     """Copy the vectors at `offsets` to `rows` of `out`; return the places of those that are none of that form."""
     mark = next(mark for mark, kind in _KINDS.items() if kind == out.dtype)
     head = np.frombuffer(mark + out.shape[1].to_bytes(4, "little"), np.uint8)

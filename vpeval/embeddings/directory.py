@@ -13,8 +13,8 @@ from os import PathLike
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vpeval.core.arrays import AnyFloats, Bools, Counts, Floats
 from vpeval.core.columns import read_columns
 from vpeval.core.errors import InputError
 from vpeval.core.publish import staged_directory
@@ -24,9 +24,6 @@ from vpeval.data.directory import read_utt2spk
 from vpeval.embeddings.ark import Scp, read_scp, write_vectors
 from vpeval.metrics.vectors import directions
 
-Vectors = NDArray[np.floating]
-Indices = NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class Embeddings:
@@ -35,20 +32,20 @@ class Embeddings:
     directory: Path
     speakers: tuple[str, ...]
     utts: tuple[str, ...]
-    vectors: Vectors
-    starts: Indices
+    vectors: AnyFloats
+    starts: Counts
 
     @property
-    def counts(self) -> Indices:
+    def counts(self) -> Counts:
         """Utterances per speaker."""
         return np.diff(self.starts)
 
     @property
-    def owners(self) -> Indices:
+    def owners(self) -> Counts:
         """The speaker (index) of every row."""
         return np.repeat(np.arange(len(self.speakers)), self.counts)
 
-    def means(self, who: Indices, n_utts: int | None = None, seed: int = 0, label: str = "utterances") -> Vectors:
+    def means(self, who: Counts, n_utts: int | None = None, seed: int = 0, label: str = "utterances") -> AnyFloats:
         """One vector per speaker of `who`: the mean over `n_utts` randomly chosen utterances (None: over all).
 
         The choice is nested: a larger `n_utts` under the same seed and label adds utterances to a smaller one.
@@ -65,7 +62,7 @@ class Embeddings:
         self._check_not_zero(means, who)
         return means
 
-    def folds(self, who: Indices, n_utts: int, most: int, seed: int, label: str) -> tuple[Vectors, Indices]:
+    def folds(self, who: Counts, n_utts: int, most: int, seed: int, label: str) -> tuple[AnyFloats, Counts]:
         """Up to `most` vectors per speaker of `who`, each the mean over `n_utts` utterances of its own.
 
         Returns an array fold × speaker × dimension and the number of folds of every speaker; the vectors beyond that
@@ -84,7 +81,7 @@ class Embeddings:
             self._check_not_zero(out[have], who[have])
         return vectors, counts
 
-    def find(self, other: Embeddings) -> Indices:
+    def find(self, other: Embeddings) -> Counts:
         """Where the speakers of `other` stand among ours; an unknown speaker is an InputError."""
         places = self.places(other)
         if (places < 0).any():
@@ -94,7 +91,7 @@ class Embeddings:
             raise InputError(f"speaker '{unknown}' is not in {self.directory}; add or remove it", utt2spk, line)
         return places
 
-    def places(self, other: Embeddings) -> Indices:
+    def places(self, other: Embeddings) -> Counts:
         """Where the speakers of `other` stand among ours; -1 for those who are not among them."""
         if self.vectors.shape[1] != other.vectors.shape[1]:
             raise InputError(
@@ -105,13 +102,13 @@ class Embeddings:
         place_of = {spk: place for place, spk in enumerate(self.speakers)}
         return np.array([place_of.get(spk, -1) for spk in other.speakers])
 
-    def rows(self, rows: Indices) -> tuple[dict[str, Vectors], dict[str, str]]:
+    def rows(self, rows: Counts) -> tuple[dict[str, AnyFloats], dict[str, str]]:
         """Vectors and speakers of some rows by utterance, as `write_embeddings` takes them."""
         owners = self.owners
         vectors = {self.utts[row]: self.vectors[row] for row in rows}
         return vectors, {self.utts[row]: self.speakers[owners[row]] for row in rows}
 
-    def select(self, rows: Indices) -> Embeddings:
+    def select(self, rows: Counts) -> Embeddings:
         """The same directory with some of its rows, given in any order, and the speakers that are left."""
         rows = np.sort(rows)
         counts = np.bincount(self.owners[rows], minlength=len(self.speakers))
@@ -133,7 +130,7 @@ class Embeddings:
         """The same directory with some of its utterances."""
         return self._some(np.fromiter(map(set(utts).__contains__, self.utts), bool, len(self.utts)))
 
-    def shuffled(self, seed: int, label: str) -> Indices:
+    def shuffled(self, seed: int, label: str) -> Counts:
         """All rows, those of every speaker in a random order."""
         if (seed, label) not in self._orders:
             self._orders.clear()
@@ -141,16 +138,16 @@ class Embeddings:
         return self._orders[seed, label]
 
     @cached_property
-    def _orders(self) -> dict[tuple[int, str], Indices]:
+    def _orders(self) -> dict[tuple[int, str], Counts]:
         """The last random order: every L asks for the same one."""
         return {}
 
-    def _some(self, wanted: NDArray[np.bool_]) -> Embeddings:
+    def _some(self, wanted: Bools) -> Embeddings:
         if not wanted.any():
             raise InputError("none of the utterances or speakers that are compared are here", self.directory)
         return self.select(np.flatnonzero(wanted))
 
-    def _check_not_zero(self, means: Vectors, who: Indices) -> None:
+    def _check_not_zero(self, means: AnyFloats, who: Counts) -> None:
         if not (found := means.any(axis=1)).all():
             speaker = self.speakers[who[np.flatnonzero(~found)[0]]]
             raise InputError(f"the vectors of speaker '{speaker}' average to zero; extract them again", self.directory)
@@ -202,7 +199,7 @@ def group(directory: Path, vectors: Mapping[str, np.ndarray], speaker_of: Mappin
     return order.embeddings(directory, utts, np.stack([vectors[utts[row]] for row in order.rows.tolist()]))
 
 
-def group_rows(directory: Path, utts: Sequence[str], speakers: Sequence[str], vectors: Vectors) -> Embeddings:
+def group_rows(directory: Path, utts: Sequence[str], speakers: Sequence[str], vectors: AnyFloats) -> Embeddings:
     """The same of a matrix: row i is of ``utts[i]``, which ``speakers[i]`` speaks."""
     order = _Order.of(utts, speakers)
     return order.embeddings(directory, utts, vectors[order.rows])
@@ -213,8 +210,8 @@ class _Order:
     """Which utterance comes where: those of the first speaker first, all in the order of ids."""
 
     speakers: tuple[str, ...]
-    starts: Indices
-    rows: Indices
+    starts: Counts
+    rows: Counts
 
     @classmethod
     def of(cls, utts: Sequence[str], speakers: Sequence[str]) -> _Order:
@@ -226,7 +223,7 @@ class _Order:
         rows = by_id[np.argsort(owners[by_id], kind="stable")]
         return cls(tuple(names), np.concatenate(([0], np.cumsum(np.bincount(owners)))), rows)
 
-    def embeddings(self, directory: Path, utts: Sequence[str], vectors: Vectors) -> Embeddings:
+    def embeddings(self, directory: Path, utts: Sequence[str], vectors: AnyFloats) -> Embeddings:
         """Vectors in this order, of utterances as they came."""
         return Embeddings(
             directory, self.speakers, tuple(map(utts.__getitem__, self.rows.tolist())), vectors, self.starts
@@ -279,8 +276,8 @@ def join(parts: Sequence[Embeddings]) -> Embeddings:
 class Split:
     """Rows of a pool that are references and inputs, and the speakers who had too few utterances for both."""
 
-    references: Indices
-    inputs: Indices
+    references: Counts
+    inputs: Counts
     left_out: tuple[str, ...]
 
 
@@ -293,7 +290,7 @@ def split(pooled: Embeddings, n_inputs: int, seed: int = 0) -> Split:
     return Split(rows[enough & (place >= n_inputs)], rows[enough & (place < n_inputs)], left_out)
 
 
-def _mean(rows: Vectors) -> NDArray[np.float64]:
+def _mean(rows: AnyFloats) -> Floats:
     """Their mean in float64, also of numbers whose sum would overflow."""
     with np.errstate(over="ignore"):
         mean = rows.mean(axis=0, dtype=np.float64)
@@ -305,6 +302,6 @@ def _line_of(utt2spk: Path, column: int, name: str) -> int | None:
     return next((line for line, fields in rows if fields[column] == name), None)
 
 
-def unit(vectors: Vectors) -> NDArray[np.float64]:
+def unit(vectors: AnyFloats) -> Floats:
     """Vectors of length one, in double precision."""
     return directions(vectors)

@@ -185,11 +185,11 @@ def work(kind: str, job: str, *works: str) -> None:
     import numpy as np
 
     from vpeval.embeddings.extract import pack_vector
-    from vpeval.jobs import batch
+    from vpeval.jobs import worker
 
-    parts = batch.job_parts(job, works)
+    parts = worker.job_parts(job, works)
     vectors = np.random.default_rng(int(job)).standard_normal((997, DIMENSION)).astype(np.float32)
-    with batch.recording(job, parts) as record:
+    with worker.recording(job, parts) as record:
         for number, part in enumerate(parts):
             made = pack_vector(vectors[number % 997]) if kind == "vectors" else b"THE QUICK BROWN FOX\n"
             record(part, made)

@@ -38,7 +38,7 @@ ENCODER = """
 import sys, zlib
 import numpy as np
 from vpeval.embeddings.extract import pack_vector
-from vpeval.jobs import batch
+from vpeval.jobs import worker
 
 NOISE = np.random.default_rng(0).standard_normal((4099, 192)).astype(np.float32)
 
@@ -46,19 +46,19 @@ def noise(text):
     return NOISE[zlib.crc32(text.encode()) % len(NOISE)]
 
 conf, job, *works = sys.argv[1:]
-parts = batch.job_parts(job, works)
-with batch.recording(job, parts) as record:
+parts = worker.job_parts(job, works)
+with worker.recording(job, parts) as record:
     for part in parts:
         vector = noise(part.spk) + 2 * noise(f"{conf} {part.work.name} {part.utt}")
         record(part, pack_vector(vector))
 """
 RECOGNISER = """
 import sys
-from vpeval.jobs import batch
+from vpeval.jobs import worker
 
 _, _, job, *works = sys.argv[1:]
-parts = batch.job_parts(job, works)
-with batch.recording(job, parts) as record:
+parts = worker.job_parts(job, works)
+with worker.recording(job, parts) as record:
     for part in parts:
         record(part, b"PLEASE CALL STELLA AND ASK HER TO BRING THESE THINGS\\n")
 """

@@ -32,7 +32,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.processes import dying_with_me
 from vpeval.data.directory import DataDir, read_utt2spk
 from vpeval.data.layout import name_some
-from vpeval.jobs import batch
+from vpeval.jobs import worker
 from vpeval.jobs.pieces import FOLDER, PieceWriter
 
 _POLL_SECONDS = 0.2
@@ -42,7 +42,7 @@ _POLL_SHARE = 50.0  # looking takes at most one part in so many, however many fi
 def main() -> int:
     """Run the hook on one set after the other, and check what it wrote."""
     hook, options, prepared, timeout, job, *works = sys.argv[1:]
-    parts = batch.job_parts(job, works)
+    parts = worker.job_parts(job, works)
     meter = Meter(len(parts))
     for work in dict.fromkeys(part.work for part in parts):
         own = [part for part in parts if part.work == work]
@@ -93,7 +93,7 @@ def refused(names: list[str], work: Path, room: Room) -> bool:
     return bool(strange)
 
 
-def check(work: Path, job: str, parts: list[batch.Part]) -> None:
+def check(work: Path, job: str, parts: list[worker.Part]) -> None:
     """Compare every file with its source; one that breaks the contract ends the job, and will be made again."""
     with PieceWriter(work / FOLDER, job) as writer:
         for part in parts:
@@ -116,7 +116,7 @@ class Meter:
 
     def tell(self, now: int) -> None:
         """So many more are written `now`."""
-        batch.report(self.done + now, self._total)
+        worker.report(self.done + now, self._total)
 
 
 def finished(command: list[str], environment: dict[str, str], room: Room, timeout: int, meter: Meter) -> bool:

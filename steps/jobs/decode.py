@@ -13,17 +13,17 @@ from vpeval.asr.lm import read_arpa
 from vpeval.asr.recognizers import ManyLmRecognizer, NBestRecognizer, Recognizer, load_recognizer
 from vpeval.audio.io import read_audio
 from vpeval.cli import script
-from vpeval.jobs import batch
+from vpeval.jobs import worker
 
 
 def main() -> None:
     """Decode utterance by utterance."""
     conf, lm, job, *works = sys.argv[1:]
-    parts = batch.job_parts(job, works)
+    parts = worker.job_parts(job, works)
     if not parts:
         return
     recognizer = load_recognizer(Path(conf), read_arpa(lm) if lm else None)
-    with batch.recording(job, parts) as record:
+    with worker.recording(job, parts) as record:
         for part in parts:
             lines = texts(recognizer, read_audio(part.wav), nbest=bool(lm))
             record(part, "".join(f"{line}\n" for line in lines).encode())

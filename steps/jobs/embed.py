@@ -9,22 +9,22 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.asv.encoders import load_encoder
 from vpeval.audio.io import read_audio
 from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.embeddings.extract import pack_vector
-from vpeval.jobs import batch
+from vpeval.jobs import worker
+from vpeval.networks.encoders import load_encoder
 
 
 def main() -> None:
     """Embed utterance by utterance."""
     conf, job, *works = sys.argv[1:]
-    parts = batch.job_parts(job, works)
+    parts = worker.job_parts(job, works)
     if not parts:
         return
     encoder = load_encoder(Path(conf))
-    with batch.recording(job, parts) as record:
+    with worker.recording(job, parts) as record:
         for part in parts:
             vector = encoder.embed(read_audio(part.wav))
             if not np.isfinite(vector).all() or not vector.any():

@@ -13,13 +13,13 @@ from vpeval.asr.folds import fold_directory
 from vpeval.audio.io import read_audio
 from vpeval.cli import script
 from vpeval.core.tables import read_table
-from vpeval.jobs import batch
+from vpeval.jobs import worker
 
 
 def main() -> None:
     """Classify utterance by utterance, each by the classifier of its speaker's fold."""
     models, interface, job, *works = sys.argv[1:]
-    parts = batch.job_parts(job, works)
+    parts = worker.job_parts(job, works)
     if not parts:
         return
     folds: dict[tuple[Path, str], str] = {}
@@ -31,7 +31,7 @@ def main() -> None:
     def classifier(fold: str) -> EmotionClassifier:
         return EmotionClassifier(fold_directory(Path(models), fold), interface)
 
-    with batch.recording(job, parts) as record:
+    with worker.recording(job, parts) as record:
         for part in parts:
             fold = folds.get((part.work, part.spk), "")
             record(part, classifier(fold).classify(read_audio(part.wav)).encode())

@@ -27,14 +27,14 @@ WORKER = f"""#!{sys.executable}
 import sys
 from pathlib import Path
 sys.path.insert(0, {str(ROOT)!r})
-from vpeval.jobs import batch
+from vpeval.jobs import worker
 room, job, works = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
 def note(name, text):
     with open(room / name, "a") as file:
         print(text, file=file)
 note("jobs", job)
-parts = batch.job_parts(job, works)
-with batch.recording(job, parts) as record:
+parts = worker.job_parts(job, works)
+with worker.recording(job, parts) as record:
     for part in parts:
         note("calls", part.utt)
         if (room / f"fail-{{part.utt}}").exists():
@@ -395,9 +395,9 @@ def wait_until(condition, seconds: float = 60) -> None:
 def test_the_real_launcher_runs_a_python_worker_on_its_share(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     write_text(
         room.path / "worker.py",
-        "import sys\nfrom vpeval.jobs import batch\n"
-        "parts = batch.job_parts(sys.argv[1], sys.argv[2:])\n"
-        "with batch.recording(sys.argv[1], parts) as record:\n"
+        "import sys\nfrom vpeval.jobs import worker\n"
+        "parts = worker.job_parts(sys.argv[1], sys.argv[2:])\n"
+        "with worker.recording(sys.argv[1], parts) as record:\n"
         "    for part in parts:\n"
         "        record(part, f'{sys.argv[1]} {part.utt} {part.wav}\\n'.encode())\n",
     )

@@ -14,29 +14,30 @@ from __future__ import annotations
 import logging
 import shutil
 import subprocess
-import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked, write_text
+from vpeval.core.lazy import Deferred
 from vpeval.core.publish import publish, refuse_overlap, refuse_target
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import is_split, read_places
 from vpeval.jobs import shards, visibility
 from vpeval.jobs.backends import slurm_control
+from vpeval.jobs.code import Maker
 from vpeval.jobs.command import launcher
-from vpeval.jobs.pieces import FOLDER, Pieces, PieceWriter, clear_unfinished
+from vpeval.jobs.pieces import FOLDER, Pieces, clear_unfinished
 from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.rehearsal import rehearsing
 from vpeval.jobs.stamps import NOT_MADE, STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
 
 log = logging.getLogger(__name__)
-_REPORT_SECONDS = 0.2
+_WORK = Path(__file__).resolve().parents[2] / "steps/jobs/work.py"
 
 
 @dataclass(frozen=True)
@@ -70,42 +71,38 @@ class Target:
         return self.work / "out"
 
 
-def target(source: Path, out: Path, inputs: Sequence[Path], code: Sequence[str], **options: object) -> Target:
-    """The target for data directory `source`, whose results also depend on `inputs`, on `options` and on `code`.
-
-    `code` are entry points, as `closure` takes them.
-    """
-    made_from = fingerprint([source, *inputs], {**options, "out": out}, code)
+def target(source: Path, out: Path, inputs: Sequence[Path], makers: Sequence[Maker], **options: object) -> Target:
+    """The target for data directory `source`; its results also depend on `inputs`, `options` and the code of `makers`."""
+    made_from = fingerprint([source, *inputs], {**options, "out": out}, makers)
     return Target(partial(DataDir.load, source), out, made_from, source, tuple(inputs))
 
 
 @dataclass(frozen=True)
 class Task:
-    """What to do with an utterance: the worker command, and how results become a directory.
+    """What to do with an utterance, and how the results become a directory.
 
-    The worker is called as ``<worker …> <job> <work-dir> …``; see `job_parts` and `recording` for its side. `tables`
-    are the files of the data directory that it needs beside utt2spk (None: all). `begin` puts into the work directory
-    what the workers need beside their splits; `recover` saves what interrupted workers left there beside their pieces
-    and tells of which utterances. `makes` is how a message calls a result.
+    The worker is a class that is made once per job as ``Worker(*arguments)`` and gives ``worker(part) -> bytes`` for
+    every utterance (`vpeval.jobs.worker.Part`), or a command that is called as ``<worker …> <argument …> <job>
+    <work-dir> …``. `tables` are the files of the data directory that it needs beside utt2spk (None: all). `begin` puts
+    into the work directory what the workers need beside their splits; `recover` saves what interrupted workers left
+    there beside their pieces and returns the utterances. `makes` is how a message calls a result.
     """
 
     name: str
-    worker: tuple[str, ...]
+    worker: Deferred | tuple[str, ...]
     finish: Callable[[Target, Pieces], None]
+    arguments: tuple[str, ...] = ()
     tables: Collection[str] | None = ("wav.scp",)
     begin: Callable[[Target], object] = lambda target: None
     recover: Callable[[Target], Collection[str]] = lambda target: ()
     makes: str = "result"
 
-
-@dataclass(frozen=True)
-class Part:
-    """An utterance that a worker has to do, its speaker and audio, and the work directory that the result is for."""
-
-    utt: str
-    spk: str
-    wav: str
-    work: Path
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What a job runs, before its number and the work directories."""
+        if isinstance(self.worker, Deferred):
+            return (str(_WORK), f"{self.worker.module}:{self.worker.name}", *self.arguments, "--")
+        return (*self.worker, *self.arguments)
 
 
 def run(task: Task, targets: Sequence[Target], cmd: str, nj: int, log_dir: Path) -> list[Target]:
@@ -149,45 +146,6 @@ def run(task: Task, targets: Sequence[Target], cmd: str, nj: int, log_dir: Path)
         for target in stale:
             _publish(task, target, found[id(target)])
     return stale
-
-
-def job_parts(job: str, works: Sequence[str]) -> list[Part]:
-    """The worker's side: what job number `job` has to do in the given work directories, and nobody has done before."""
-    parts = []
-    for work in map(Path, works):
-        split = work / "split" / job
-        if split.is_dir():
-            data, done = DataDir.load(split), Pieces(work / FOLDER, job).look()
-            wav = data.wav
-            parts += [Part(utt, spk, wav[utt], work) for utt, spk in data.utt2spk.items() if utt not in done]
-    return parts
-
-
-@contextmanager
-def recording(job: str, parts: Sequence[Part]) -> Iterator[Callable[[Part, bytes], None]]:
-    """The worker's side: what to call with every part and its result; it tells the launcher how far the job is.
-
-    However the job ends, short of kill -9, nothing is lost that was handed over.
-    """
-    done, told = 0, 0.0
-
-    def record(part: Part, result: bytes) -> None:
-        nonlocal done, told
-        writers[part.work].add(part.utt, result)
-        done += 1
-        if done == len(parts) or time.monotonic() - told > _REPORT_SECONDS:
-            told = time.monotonic()
-            report(done, len(parts))
-
-    with ExitStack() as stack:
-        works = dict.fromkeys(part.work for part in parts)
-        writers = {work: stack.enter_context(PieceWriter(work / FOLDER, job)) for work in works}
-        yield record
-
-
-def report(done: int, total: int) -> None:
-    """Tell the launcher how far a job is."""
-    print(f"progress: {done}/{total}", flush=True)
 
 
 def _why(target: Target) -> str:
@@ -288,13 +246,13 @@ def _is_cut(targets: Sequence[Target]) -> bool:
 def _launch(task: Task, targets: Sequence[Target], count: int, nj: int, cmd: str, log_dir: Path) -> None:
     works = [str(target.work) for target in targets]
     job = "JOB"
-    while any(job in word for word in (str(log_dir), task.name, *task.worker, *works)):
+    while any(job in word for word in (str(log_dir), task.name, *task.command, *works)):
         job += "_"  # the launcher replaces this word wherever it stands, in the path of a clone as well
     logs = str(log_dir / f"{task.name}.{job}.log")
     words = launcher(cmd)
     if count > nj and "--max-jobs-run" not in words:
         words += ["--max-jobs-run", str(nj)]
-    line = [*words, f"{job}=1:{count}", logs, *task.worker, job, *works]
+    line = [*words, f"{job}=1:{count}", logs, *task.command, job, *works]
     code = subprocess.run(line, check=False).returncode
     if code != 0:
         raise InputError(

@@ -19,13 +19,13 @@ import numpy as np
 import torch
 import yaml
 
-from vpeval.asv.encoders import Encoder, has_weights, load_encoder
-from vpeval.asv.neural import trainable_encoder
-from vpeval.asv.plda import Prior, fit, gather
-from vpeval.asv.units import FrozenFeatures
 from vpeval.audio.io import RATE, read_audio
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
+from vpeval.embeddings.plda import Prior, fit, gather
+from vpeval.networks.encoders import Encoder, has_weights, load_encoder
+from vpeval.networks.neural import trainable_encoder
+from vpeval.networks.units import FrozenFeatures
 
 ROOT = Path(__file__).resolve().parents[1]
 CONF = ROOT / "conf/asv/ecapa.yaml"

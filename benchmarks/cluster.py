@@ -25,8 +25,8 @@ from tests.cluster.cluster import Cluster, missing_programs
 from vpeval.audio.io import RATE, read_audio
 from vpeval.cli import script
 from vpeval.core.errors import InputError
-from vpeval.jobs import shards
-from vpeval.jobs.pieces import piece_seconds
+from vpeval.jobs import tasks
+from vpeval.jobs.shards import shard_seconds
 
 ROOT = Path(__file__).resolve().parents[1]
 AUDIO = ROOT / "egs/mini/corpus/audio"
@@ -88,7 +88,7 @@ def time_launcher(cluster: Cluster, jobs: int, room: Path) -> float:
 
 
 def plan(utts: float = 1e6, seconds: float = 5.0, cores: float = 32) -> None:
-    target = shards.task_seconds()
+    target = tasks.task_seconds()
     print(f"{utts:,.0f} utterances of {seconds:g} s, nodes of {cores:.0f} cores, tasks of {target:.0f} s\n")
     print("| step | CPU s per utterance | nodes | tasks | wall time | of the ideal | files while it runs |")
     print("|---|---|---|---|---|---|---|")
@@ -96,12 +96,12 @@ def plan(utts: float = 1e6, seconds: float = 5.0, cores: float = 32) -> None:
         work = np.full(int(utts), cost)
         for nodes in (1, 10, 100):
             workers = int(nodes * cores)
-            pieces = shards.cut(work.tolist(), workers, target)
-            spent = deal_out([start_up + cost * len(piece) for piece in pieces], workers)
-            results = sum(math.ceil(cost * len(piece) / piece_seconds()) for piece in pieces)
-            files = (utts if name.startswith("anonymise") else 0) + results + len(pieces) * FILES_PER_TASK
+            ranges = tasks.cut(work.tolist(), workers, target)
+            spent = deal_out([start_up + cost * len(items) for items in ranges], workers)
+            results = sum(math.ceil(cost * len(items) / shard_seconds()) for items in ranges)
+            files = (utts if name.startswith("anonymise") else 0) + results + len(ranges) * FILES_PER_TASK
             ideal = cost * utts / workers
-            columns = (name, f"{cost:.3f}", nodes, f"{len(pieces):,}", describe(spent), f"{spent / ideal:.2f}")
+            columns = (name, f"{cost:.3f}", nodes, f"{len(ranges):,}", describe(spent), f"{spent / ideal:.2f}")
             print(f"| {' | '.join(map(str, columns))} | {files:,.0f} |")
 
 
@@ -109,7 +109,7 @@ def measure(seconds: float) -> dict[str, tuple[float, float]]:
     """CPU seconds for an utterance of this length and to start a task, by step; on one core."""
     from vpeval.anon.mcadams import McAdams
     from vpeval.asr.recognizers import load_recognizer
-    from vpeval.asv.encoders import load_encoder
+    from vpeval.networks.encoders import load_encoder
 
     files = sorted(AUDIO.glob("[fm]03?/*-00[1-4].opus"))[:16]
     waves = [read_audio(str(path)) for path in files]

@@ -65,9 +65,9 @@ def tell(training: Training, machine: Machine) -> None:
     if training.mode in ("backend", *IN_ONE_GO):
         raise InputError(f"--dry-run is for trainings in epochs, which '{training.mode}' is not", training.profile)
     from vpeval.asv.estimate import SUSTAINED, estimate
-    from vpeval.asv.neural import trainable_encoder
     from vpeval.asv.training import Profile, read_corpus
-    from vpeval.core import compute
+    from vpeval.networks import compute
+    from vpeval.networks.neural import trainable_encoder
 
     logging.getLogger("speechbrain").setLevel(logging.WARNING)
     compute.set_up(machine.threads)

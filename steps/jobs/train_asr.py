@@ -48,7 +48,7 @@ def main() -> None:
     refuse_target(args.out, inputs)
     # Importing torch takes seconds, and a skipped training should not.
     from vpeval.asr.training import Settings, read_utterances, train
-    from vpeval.core import compute
+    from vpeval.networks import compute
 
     compute.set_up(args.num_threads)
     work = args.out.with_name(f".{args.out.name}.work")

@@ -57,10 +57,10 @@ def train_encoder(args: argparse.Namespace, work: Path, made_from: str) -> None:
     import torch
 
     from vpeval.asv import epochs, training
-    from vpeval.asv.encoders import has_weights
-    from vpeval.asv.neural import trainable_encoder
-    from vpeval.core import compute
     from vpeval.figures.training import save_training
+    from vpeval.networks import compute
+    from vpeval.networks.encoders import has_weights
+    from vpeval.networks.neural import trainable_encoder
 
     if args.mode == "finetune" and not has_weights(args.conf):
         raise InputError("has no weights to start from; train from scratch, or start from another encoder", args.conf)
@@ -83,10 +83,9 @@ def train_encoder(args: argparse.Namespace, work: Path, made_from: str) -> None:
 
 def learn(args: argparse.Namespace, work: Path) -> None:
     """Learn discrete units, or the nuisance of an encoder."""
-    from vpeval.asv.nuisance import train_nuisance
-    from vpeval.asv.units import train_units
-    from vpeval.core import compute
+    from vpeval.asv.representations import train_nuisance, train_units
     from vpeval.data.directory import DataDir
+    from vpeval.networks import compute
 
     compute.set_up(args.num_threads)
     shutil.rmtree(work, ignore_errors=True)

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from vpeval.asv import speechbrain, training
+from vpeval.asv import training
 from vpeval.asv.epochs import read_epochs
-from vpeval.asv.neural import trainable_encoder
 from vpeval.asv.training import Profile, crop, hold_out, read_corpus, train
 from vpeval.core.errors import InputError
+from vpeval.networks import speechbrain
+from vpeval.networks.neural import trainable_encoder
 
 PROFILES = Path(__file__).parents[2] / "conf/asv/train"
 QUICK = Profile(3, 10, 0.3, 0.2, 30.0, "adam", 0.01, 1e-4, 0.0, 3, 0.2, False, (), 0)

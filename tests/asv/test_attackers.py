@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from vpeval.asv.attackers import FUSION, Attacker, read_attacker
-from vpeval.asv.kinds import encoder_files
 from vpeval.core.errors import InputError
+from vpeval.networks.kinds import encoder_files
 
 CONF = Path(__file__).parents[2] / "conf/asv"
 

@@ -5,9 +5,9 @@ import pytest
 
 from vpeval.asv import backend
 from vpeval.asv.backend import Settings
-from vpeval.asv.plda import Prior
 from vpeval.core.errors import InputError
 from vpeval.embeddings.directory import group, group_rows
+from vpeval.embeddings.plda import Prior
 
 
 def embeddings(speakers, utts, dimension=8, seed=0, name="train"):

@@ -9,8 +9,8 @@ from vpeval.asv.attackers import read_attacker
 from vpeval.asv.backend import Settings
 from vpeval.asv.calibrated import estimate
 from vpeval.asv.comparison import LogLikelihoodRatio
-from vpeval.asv.plda import Prior
 from vpeval.embeddings.directory import group
+from vpeval.embeddings.plda import Prior
 from vpeval.metrics.cllr import cllr, min_cllr
 from vpeval.metrics.scores import pool
 

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from vpeval.asv.checkpoints import Checkpointer
 from vpeval.core.errors import InputError
+from vpeval.networks.checkpoints import Checkpointer
 
 
 class Evil:

@@ -3,11 +3,11 @@ import pytest
 import torch
 from conftest import SMALL
 
-from vpeval.asv.encoders import load_encoder
-from vpeval.asv.neural import trainable_encoder
-from vpeval.asv.weights import load_weights, save_weights
 from vpeval.audio.pitch_lags import LAGS
 from vpeval.core.errors import InputError
+from vpeval.networks.encoders import load_encoder
+from vpeval.networks.neural import trainable_encoder
+from vpeval.networks.weights import load_weights, save_weights
 
 HYPERPARAMS = """\
 n_mels: 20

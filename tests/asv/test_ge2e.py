@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from vpeval.asv.encoders import load_encoder
-from vpeval.asv.ge2e import pieces
 from vpeval.core import models
 from vpeval.core.errors import InputError
+from vpeval.networks.encoders import load_encoder
+from vpeval.networks.ge2e import pieces
 
 CONF = Path(__file__).parents[2] / "conf/asv/ge2e.yaml"
 

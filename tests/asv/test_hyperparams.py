@@ -1,9 +1,8 @@
 import pytest
 import torch
 
-from vpeval.asv.hyperparams import read_hyperparams
-from vpeval.asv.pretrained import load_pretrained
 from vpeval.core.errors import InputError
+from vpeval.networks.hyperparams import load_pretrained, read_hyperparams
 
 PLAIN = """\
 size: 4
@@ -52,7 +51,7 @@ def test_known_objects_are_made_and_shared_where_they_are_referred_to(tmp_path):
         ("x: {trust_remote_code: true}", "would run code that comes with a model"),
         ("x: !new:os.system {}", "was not run"),
         ("x: !new:speechbrain.nnet.losses.torch.utils.collect_env.subprocess.Popen [[touch, pwned]]", "was not run"),
-        ("x: !new:vpeval.asv.hyperparams.import_module [os]", "was not run"),
+        ("x: !new:vpeval.networks.hyperparams.import_module [os]", "was not run"),
         ("x: !new:builtins.eval ['1']", "was not run"),
     ],
 )

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vpeval.asv.kaldi.features import EnergyVad, Mfcc, sliding_mean_normalisation, speech
 from vpeval.core.errors import InputError
+from vpeval.networks.kaldi.features import EnergyVad, Mfcc, sliding_mean_normalisation, speech
 
 OPTIONS = "--dither=0\n--sample-frequency=16000\n--low-freq=20\n--high-freq=7600\n--num-mel-bins=30\n--num-ceps=30\n"
 
@@ -78,7 +78,7 @@ def test_options_that_mean_nothing_are_refused(tmp_path, line, complaint):
         mfcc(tmp_path, f"{OPTIONS}{line}\n")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 40), st.integers(1, 12), st.integers(0, 99))
 def test_sliding_means_are_those_of_the_window_around_shifted_inside(frames, window, seed):
     features = np.random.default_rng(seed).standard_normal((frames, 2)).astype(np.float32)
@@ -93,7 +93,7 @@ def test_sliding_means_are_those_of_the_window_around_shifted_inside(frames, win
         assert found[t] == pytest.approx(features[t] - features[first:last].mean(axis=0, dtype=float), abs=1e-5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.floats(-5, 20, width=32), min_size=1, max_size=30),
     st.integers(0, 4),

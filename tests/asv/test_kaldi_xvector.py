@@ -18,11 +18,11 @@ from kaldi_files import (
 )
 
 from vpeval.asr.vosk import to_pcm
-from vpeval.asv.encoders import load_encoder
-from vpeval.asv.kaldi.nnet3 import read_nnet3
 from vpeval.audio.io import read_audio
 from vpeval.core import models
 from vpeval.core.errors import InputError
+from vpeval.networks.encoders import load_encoder
+from vpeval.networks.kaldi.nnet3 import read_nnet3
 
 ROOT = Path(__file__).parents[2]
 WAVE = np.random.default_rng(0).standard_normal(16000).astype(np.float32) * 0.1
@@ -372,7 +372,7 @@ def test_vectors_of_pooled_frames_are_their_mean_and_deviation(tmp_path):
     )
     import torch
 
-    from vpeval.asv.kaldi.network import Network
+    from vpeval.networks.kaldi.network import Network
 
     values = np.array([[100, 100], [1, 2], [3, 2], [5, 8], [7, 9]], np.float32)
     vector = Network(read_nnet3(tmp_path / "net"))(torch.from_numpy(values)).numpy()
@@ -380,7 +380,7 @@ def test_vectors_of_pooled_frames_are_their_mean_and_deviation(tmp_path):
 
 
 def test_a_text_file_may_hold_what_numbers_look_like_in_c():
-    from vpeval.asv.kaldi.stream import Stream
+    from vpeval.embeddings.kaldi_stream import Stream
 
     stream = Stream(Writer(False).array([1e-30, -2.5]).content + b" [\n  1 2\n  3 4 ]\n -1e+02 ", False)
     assert stream.array() == pytest.approx([1e-30, -2.5])

@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from vpeval.asv.attackers import read_attacker
-from vpeval.asv.encoders import load_encoder
-from vpeval.asv.neural import trainable_encoder
-from vpeval.asv.nuisance import Nuisance, Profile, append, train_nuisance
 from vpeval.asv.perturbation import Perturbation
+from vpeval.asv.representations import Nuisance, Profile, append, train_nuisance
 from vpeval.audio.io import RATE, read_audio
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.data.directory import DataDir
+from vpeval.networks.encoders import load_encoder
+from vpeval.networks.neural import trainable_encoder
 
 ROOT = Path(__file__).parents[2]
 PROFILE = (

@@ -3,11 +3,11 @@ import pytest
 import torch
 from onnx_graphs import channel_means, field, model, wave_mean
 
-from vpeval.asv import speechbrain  # noqa: F401  # makes torchaudio importable
-from vpeval.asv.encoders import load_encoder
-from vpeval.asv.neural import trainable_encoder
 from vpeval.core import models
 from vpeval.core.errors import InputError
+from vpeval.networks import speechbrain  # noqa: F401  # makes torchaudio importable
+from vpeval.networks.encoders import load_encoder
+from vpeval.networks.neural import trainable_encoder
 
 FBANK = "{kind: fbank, mels: 80, window: hamming, scale: 32768, subtract_mean: false}"
 WAVE = np.random.default_rng(0).standard_normal(9000).astype(np.float32) * 0.1

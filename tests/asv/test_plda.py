@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-from vpeval.asv.plda import Plda, Prior, fit, gather
+from vpeval.embeddings.plda import Plda, Prior, fit, gather
 
 
 def covariance(dimension, seed, scale=1.0):
@@ -71,7 +71,7 @@ def test_log_likelihood_is_that_of_the_joint_gaussians(model):
     assert model.log_likelihood(gather(vectors, owners)) == pytest.approx(exact, abs=1e-9)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.integers(1, 6), min_size=3, max_size=10), st.integers(0, 99), st.sampled_from([0.0, 5.0]))
 def test_every_iteration_of_em_climbs(counts, seed, weight):
     true = Plda(np.zeros(3), covariance(3, seed, 2.0), covariance(3, seed + 1))

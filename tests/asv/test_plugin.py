@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from vpeval.asv.attackers import read_attacker
-from vpeval.asv.encoders import load_encoder
-from vpeval.asv.kinds import encoder_code, encoder_files, model_of
-from vpeval.asv.neural import trainable_encoder
 from vpeval.core.errors import InputError
 from vpeval.jobs.code import closure
 from vpeval.jobs.stamps import fingerprint
+from vpeval.networks.encoders import load_encoder
+from vpeval.networks.kinds import encoder_code, encoder_files, model_of
+from vpeval.networks.neural import trainable_encoder
 
 WAVE = np.linspace(-1, 1, 9000, dtype=np.float32)
 CLASS = """\

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from vpeval.asv.scoring import UtteranceCosines, cosines, score_trials
+from vpeval.asv.scoring import score_trials
 from vpeval.data.pairs import PairRows
 from vpeval.data.trials import read_scores, read_trials, write_scores
+from vpeval.embeddings.cosines import UtteranceCosines, cosines
 from vpeval.embeddings.directory import group
 from vpeval.metrics.eer import eer_kaldi_fair, eer_rocch, eer_threshold
 from vpeval.metrics.scores import pool
@@ -69,7 +70,7 @@ def test_one_pair_has_the_same_score_wherever_it_is_computed():
     pairs = [(spk, utt) for spk in enroll.speakers for utt in trial.utts]
     assert score_trials(enroll, trial, PairRows.of(pairs)).tolist() == matrix.ravel().tolist()
     assert score_trials(enroll, trial, PairRows.of(pairs[7:8])).tolist() == [matrix.ravel()[7]]
-    between = UtteranceCosines.of(trial, trial).rows(slice(None))
+    between = UtteranceCosines.between(trial, trial).rows(slice(None))
     assert np.array_equal(between, between.T)
     assert np.diag(between).tolist() == [1.0] * len(trial.utts)
 
@@ -79,7 +80,7 @@ def test_cosines_of_utterances_are_the_same_to_the_bit_in_blocks_of_any_size(dim
     rng = np.random.default_rng(dimension)
     vectors = {f"{n % 3}-{n:02d}": rng.standard_normal(dimension).astype(np.float32) for n in range(40)}
     found = group(Path("x"), vectors, {utt: utt[0] for utt in vectors})
-    cosines = UtteranceCosines.of(found, found)
+    cosines = UtteranceCosines.between(found, found)
     whole = cosines.rows(slice(None))
     unit = found.vectors / np.linalg.norm(found.vectors.astype(float), axis=1, keepdims=True)
     assert whole == pytest.approx(unit @ unit.T, abs=1e-13)

@@ -9,11 +9,11 @@ import pytest
 import soundfile
 
 from vpeval.asv.attackers import read_attacker
-from vpeval.asv.clusters import find_centres, nearest
-from vpeval.asv.encoders import load_encoder
-from vpeval.asv.kinds import encoder_files
-from vpeval.asv.units import FrozenFeatures, train_units, unit_histogram
+from vpeval.asv.representations import find_centres, train_units
 from vpeval.core.errors import InputError
+from vpeval.networks.encoders import load_encoder
+from vpeval.networks.kinds import encoder_files
+from vpeval.networks.units import FrozenFeatures, nearest, unit_histogram
 
 ROOT = Path(__file__).parents[2]
 START = "encoder: phone_units\nfeatures: mfcc\nsegments: {segments}\ncodebook: none\nsimilarity: euclidean\n"

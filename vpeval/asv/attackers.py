@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 import yaml
 
-from vpeval.asv.kinds import FOREIGN, SIMILARITY, class_of, foreign_of, program_of
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
+from vpeval.networks.kinds import FOREIGN, SIMILARITY, class_of, foreign_of, program_of
 
 UNITS, NUISANCE = "units", "nuisance"
 IN_ONE_GO = (UNITS, NUISANCE)

@@ -23,8 +23,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.embeddings.directory import Embeddings, unit
-from vpeval.metrics.vectors import Counts, Similarity, Vectors
+from vpeval.embeddings.directory import Embeddings
+from vpeval.metrics.vectors import Counts, Similarity, Vectors, directions
 
 Floats = NDArray[np.float64]
 
@@ -240,7 +240,7 @@ class Space:
 
     def __call__(self, vectors: Vectors) -> Floats:
         """Vectors in this space."""
-        found = unit(vectors) if self.similarity == "cosine" else np.asarray(vectors, np.float64)
+        found = directions(vectors) if self.similarity == "cosine" else np.asarray(vectors, np.float64)
         return found if self.basis is None else found @ self.basis
 
     def place(self, speech: Embeddings) -> Embeddings:

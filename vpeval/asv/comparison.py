@@ -13,8 +13,9 @@ from typing import Protocol
 import numpy as np
 
 from vpeval.asv.backend import Backend, load
-from vpeval.embeddings.directory import Embeddings, Indices, unit
-from vpeval.metrics.vectors import Similarity, Vectors
+from vpeval.core.arrays import Counts
+from vpeval.embeddings.directory import Embeddings
+from vpeval.metrics.vectors import Similarity, Vectors, directions
 
 _LABEL = "enrolment utterances"
 
@@ -26,7 +27,7 @@ class Comparison(Protocol):
     def similarity(self) -> Similarity:
         """How the metrics have to compare the vectors."""
 
-    def enroll(self, speakers: Embeddings, who: Indices, n_utts: int | None = None, seed: int = 0) -> Vectors:
+    def enroll(self, speakers: Embeddings, who: Counts, n_utts: int | None = None, seed: int = 0) -> Vectors:
         """A vector for every speaker of `who`, by up to `n_utts` utterances drawn with `seed` (None: by all)."""
 
     def test(self, vectors: Vectors) -> Vectors:
@@ -39,7 +40,7 @@ class Cosine:
 
     similarity: Similarity = "cosine"
 
-    def enroll(self, speakers: Embeddings, who: Indices, n_utts: int | None = None, seed: int = 0) -> Vectors:
+    def enroll(self, speakers: Embeddings, who: Counts, n_utts: int | None = None, seed: int = 0) -> Vectors:
         """Means."""
         return speakers.means(who, n_utts, seed, _LABEL)
 
@@ -55,7 +56,7 @@ class LogLikelihoodRatio:
     backend: Backend
     similarity: Similarity = "product"
 
-    def enroll(self, speakers: Embeddings, who: Indices, n_utts: int | None = None, seed: int = 0) -> Vectors:
+    def enroll(self, speakers: Embeddings, who: Counts, n_utts: int | None = None, seed: int = 0) -> Vectors:
         """What the back end knows of the speakers."""
         self.backend.check(speakers)
         counts = speakers.counts[who] if n_utts is None else np.minimum(speakers.counts[who], n_utts)
@@ -79,7 +80,7 @@ class Fused:
     weights: tuple[float, ...]
     similarity: Similarity = "product"
 
-    def enroll(self, speakers: Embeddings, who: Indices, n_utts: int | None = None, seed: int = 0) -> Vectors:
+    def enroll(self, speakers: Embeddings, who: Counts, n_utts: int | None = None, seed: int = 0) -> Vectors:
         """The weighted sides of all members beside each other."""
         parts = (replace(speakers, vectors=vectors) for vectors in self._parts(speakers.vectors))
         sides = zip(self.members, self.weights, parts, strict=True)
@@ -98,7 +99,7 @@ class Fused:
 
 def _factor(comparison: Comparison, vectors: Vectors) -> Vectors:
     """A side whose scalar products with the other are the similarities."""
-    return unit(vectors) if comparison.similarity == "cosine" else vectors
+    return directions(vectors) if comparison.similarity == "cosine" else vectors
 
 
 def read_comparison(backend: str | None) -> Comparison:

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from vpeval.asv.neural import NeuralEncoder
-from vpeval.asv.speechbrain import AdditiveAngularMargin, Classifier, LogSoftmaxWrapper
 from vpeval.asv.training import Corpus, Profile, freeze, hold_out
 from vpeval.audio.io import RATE, read_audio
+from vpeval.networks.neural import NeuralEncoder
+from vpeval.networks.speechbrain import AdditiveAngularMargin, Classifier, LogSoftmaxWrapper
 
 SUSTAINED = 10e12
 """Operations a second that a GPU of a few years ago keeps up in float32 convolutions; a fraction of its peak."""

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal
 
-from vpeval.anon.vtln import BINS, warp_envelope
 from vpeval.audio.io import RATE
+from vpeval.audio.vtln import BINS, warp_envelope
 from vpeval.core.config import check_section
 from vpeval.core.errors import InputError
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vpeval.asv.attackers import IN_ONE_GO, MODES
-from vpeval.asv.kinds import encoder_files
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import locked, write_text
@@ -17,9 +16,10 @@ from vpeval.core.publish import publish, refuse_target
 from vpeval.data.layout import read_places
 from vpeval.embeddings.extract import extract_embeddings
 from vpeval.jobs.command import FREE_MEMORY_SELDOM, run_command
+from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.progress import log_skipped
-from vpeval.jobs.rehearsal import rehearsing
 from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
+from vpeval.networks.kinds import encoder_files
 
 log = logging.getLogger(__name__)
 _ROOT = Path(__file__).resolve().parents[2]
@@ -77,14 +77,14 @@ def train_attacker(training: Training, embeddings: Path, machine: Machine) -> No
     """Make ``training.out`` unless it is up to date; a back end extracts into `embeddings` what it is estimated on."""
     if training.mode not in MODES:
         raise InputError(f"training mode '{training.mode}': expected {', '.join(MODES)}")
-    if rehearsal := rehearsing():
+    if dry_run := current_dry_run():
         if training.mode == "backend":
             extract_embeddings(training.encoder, embeddings, training.data, machine.cmd, machine.nj)
             made_from = made_from_vectors(training, [embeddings / directory.name for directory in training.data])
         else:
             made_from = training.made_from(_processes(training, machine))
         reason = why(training.out / STAMP, made_from, [training.out])
-        rehearsal.consider(training.out, [training.out], reason)
+        dry_run.consider(training.out, [training.out], reason)
         return
     for path in (training.encoder, training.profile):
         if not path.is_file():
@@ -139,8 +139,8 @@ def train_backend(training: Training, vectors: Sequence[Path]) -> None:
     refuse_target(training.out, training.places)
     from vpeval.asv import backend
     from vpeval.asv.calibrated import estimate
-    from vpeval.asv.plda import Prior
     from vpeval.embeddings.directory import pool, read_embeddings
+    from vpeval.embeddings.plda import Prior
 
     profile = read_config(
         training.profile, lda=int, iterations=int, prior_speakers=float, prior_utts=float, calibration=int

@@ -20,11 +20,16 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from vpeval.asv.checkpoints import Checkpointer
 from vpeval.asv.epochs import FILE as EPOCHS
 from vpeval.asv.epochs import add_epoch
-from vpeval.asv.neural import NeuralEncoder
-from vpeval.asv.speechbrain import (
+from vpeval.audio.io import RATE, read_audio
+from vpeval.core.config import read_config
+from vpeval.core.errors import InputError
+from vpeval.core.seeds import derive, generator
+from vpeval.data.directory import DataDir
+from vpeval.networks.checkpoints import Checkpointer
+from vpeval.networks.neural import NeuralEncoder
+from vpeval.networks.speechbrain import (
     AdditiveAngularMargin,
     Brain,
     Classifier,
@@ -38,11 +43,6 @@ from vpeval.asv.speechbrain import (
     ddp_init_group,
     if_main_process,
 )
-from vpeval.audio.io import RATE, read_audio
-from vpeval.core.config import read_config
-from vpeval.core.errors import InputError
-from vpeval.core.seeds import derive, generator
-from vpeval.data.directory import DataDir
 
 log = logging.getLogger(__name__)
 _OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}

@@ -14,11 +14,11 @@ import numpy as np
 
 from vpeval.asv import backend
 from vpeval.asv.backend import Settings
-from vpeval.asv.plda import Floats
-from vpeval.asv.scoring import cosines
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
+from vpeval.embeddings.cosines import cosines
 from vpeval.embeddings.directory import Embeddings
+from vpeval.embeddings.plda import Floats
 from vpeval.metrics.cllr import min_cllr
 from vpeval.metrics.eer import eer_rocch
 from vpeval.metrics.scores import PooledScores, pool

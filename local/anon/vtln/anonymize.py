@@ -8,7 +8,7 @@ Usage: local/anon/vtln/anonymize.py [options] <data-dir> <out-wav-dir>
 import numpy as np
 
 from vpeval.anon import hook
-from vpeval.anon.vtln import stretch_envelope
+from vpeval.audio.vtln import stretch_envelope
 from vpeval.cli import script
 from vpeval.core.errors import InputError
 

@@ -10,15 +10,17 @@ import numpy as np
 import torch
 import yaml
 
-from vpeval.asv.directory import read_modules
-from vpeval.asv.encoders import make_encoder
-from vpeval.asv.speechbrain import ECAPA_TDNN, Fbank, InputNormalization, Xvector
-from vpeval.asv.waves import long_enough
-from vpeval.asv.weights import load_weights, save_weights
-from vpeval.core import compute, models
+from vpeval.core import models
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
+from vpeval.networks import compute
+from vpeval.networks.encoders import long_enough, make_encoder
+from vpeval.networks.hyperparams import HYPERPARAMS, read_hyperparams
+from vpeval.networks.speechbrain import ECAPA_TDNN, Fbank, InputNormalization, Xvector
+from vpeval.networks.weights import load_weights, save_weights
+
+_PARTS = ("compute_features", "mean_var_norm", "embedding_model")
 
 
 class NeuralEncoder:
@@ -106,13 +108,26 @@ class SpeechBrainDirectory(NeuralEncoder):
     def __init__(self, config: Path) -> None:
         settings = read_config(config, encoder=str, directory=str)
         self.directory = config.parent / settings["directory"]
-        super().__init__(*read_modules(self.directory))
+        super().__init__(*_read_modules(self.directory))
 
     def save(self, config: Path, out: Path) -> None:
         """Again a directory of SpeechBrain's kind."""
         save_weights(self.network, out / "embedding_model.ckpt")
         shutil.copy(self.directory / "hyperparams.yaml", out / "hyperparams.yaml")
         write_text(out / "encoder.yaml", "encoder: speechbrain\ndirectory: .\n")
+
+
+def _read_modules(directory: Path) -> tuple[torch.nn.Module, torch.nn.Module, torch.nn.Module]:
+    """Features, normalisation and network of a directory, with its weights."""
+    hyperparams = directory / HYPERPARAMS
+    made = read_hyperparams(directory, f"a SpeechBrain EncoderClassifier ({HYPERPARAMS}, embedding_model.ckpt)")
+    if missing := [name for name in _PARTS if not isinstance(made.get(name), torch.nn.Module)]:
+        raise InputError(f"names no {', '.join(missing)}; is it a speaker encoder?", hyperparams)
+    features, normalize, network = (made[name] for name in _PARTS)
+    if isinstance(normalize, InputNormalization) and normalize.norm_type == "global":
+        raise InputError("mean_var_norm is global, which needs stored statistics; only sentence works", hyperparams)
+    load_weights(network, directory / "embedding_model.ckpt")
+    return features, normalize, network
 
 
 def trainable_encoder(config: Path) -> NeuralEncoder:

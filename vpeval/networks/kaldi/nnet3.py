@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vpeval.asv.kaldi.stream import Floats, Malformed, Stream, open_stream
 from vpeval.core.errors import InputError
+from vpeval.embeddings.kaldi_stream import Floats, Malformed, Stream, open_stream
 
 Value = float | bool | list[int] | Floats
 

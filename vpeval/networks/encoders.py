@@ -1,4 +1,9 @@
-"""Encoders that somebody else wrote: one class with `embed` in a Python file that a yaml of conf/asv/ names."""
+"""Speaker encoders behind one interface: a wave in, a vector out.
+
+A new encoder is a class with `embed`: in a file of one's own that a yaml of conf/asv/ names (docs/attackers.md), or in
+this package with a line in `vpeval.networks.kinds`. The module of an encoder is imported when it is used, so that
+embeddings depend on the code of their own encoder only.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +11,56 @@ import importlib.util
 import inspect
 import sys
 import traceback
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
+import yaml
 
-from vpeval.asv.kinds import SIMILARITY, settings_of
 from vpeval.core.errors import InputError
+from vpeval.networks import compute
+from vpeval.networks.kinds import SIMILARITY, class_of, program_of, settings_of
+
+_SHORTEST = 4000  # a quarter of a second: shorter audio has too few frames for statistics pooling
+
+
+class Encoder(Protocol):
+    """What extraction needs of a speaker encoder."""
+
+    def embed(self, wave: np.ndarray) -> np.ndarray:
+        """The float32 vector of mono 16 kHz samples."""
+
+
+def load_encoder(config: Path) -> Encoder:
+    """The encoder that a yaml of conf/asv/ describes; computes on one thread, as jobs run side by side."""
+    compute.set_up()
+    if not has_weights(config):
+        raise InputError("has no weights (none); train it with steps/train_asv.py", config)
+    return make_encoder(config)
+
+
+def has_weights(config: Path) -> bool:
+    """Whether an encoder can be used without training."""
+    if program_of(config):
+        return True
+    class_of(config)
+    settings = yaml.safe_load(config.read_text(encoding="utf-8"))
+    return "none" not in (settings.get("model"), settings.get("codebook"))
+
+
+def make_encoder(config: Path) -> Encoder:
+    """The same without asking for weights."""
+    if program := program_of(config):
+        return _load_program(program, config)
+    module, name = class_of(config)
+    return cast(Encoder, getattr(import_module(module), name)(config))
+
+
+def long_enough(wave: np.ndarray) -> np.ndarray:
+    """The wave, repeated if it is very short."""
+    return wave if len(wave) >= _SHORTEST else np.pad(wave, (0, _SHORTEST - len(wave)), mode="wrap")
 
 
 class Program:
@@ -34,7 +81,7 @@ class Program:
         return vector
 
 
-def load_program(path: Path, config: Path) -> Program:
+def _load_program(path: Path, config: Path) -> Program:
     """The encoder in `path`; keys of the yaml other than `encoder` and `similarity` go to its constructor."""
     module = _load(path)
     classes = [

@@ -16,15 +16,15 @@ SIMILARITY = "similarity"
 _ROOT = Path(__file__).resolve().parents[2]
 _SHARED = {_ROOT, _ROOT / "conf/asv"}
 _CLASSES = {
-    "ecapa": ("vpeval.asv.neural", "Ecapa"),
-    "xvector": ("vpeval.asv.neural", "XVector"),
-    "speechbrain": ("vpeval.asv.neural", "SpeechBrainDirectory"),
-    "kaldi_xvector": ("vpeval.asv.kaldi.encoder", "KaldiXVector"),
-    "onnx": ("vpeval.asv.onnx", "OnnxEncoder"),
-    "ge2e": ("vpeval.asv.ge2e", "Ge2e"),
-    "f0_histogram": ("vpeval.asv.melody", "F0Histogram"),
-    "whisper_frames": ("vpeval.asr.whisper_frames", "WhisperFrames"),
-    "phone_units": ("vpeval.asv.units", "PhoneUnits"),
+    "ecapa": ("vpeval.networks.neural", "Ecapa"),
+    "xvector": ("vpeval.networks.neural", "XVector"),
+    "speechbrain": ("vpeval.networks.neural", "SpeechBrainDirectory"),
+    "kaldi_xvector": ("vpeval.networks.kaldi.xvector", "KaldiXVector"),
+    "onnx": ("vpeval.networks.onnx", "OnnxEncoder"),
+    "ge2e": ("vpeval.networks.ge2e", "Ge2e"),
+    "f0_histogram": ("vpeval.networks.melody", "F0Histogram"),
+    "whisper_frames": ("vpeval.networks.whisper_frames", "WhisperFrames"),
+    "phone_units": ("vpeval.networks.units", "PhoneUnits"),
 }
 
 

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import torch
 
-from vpeval.asv.kaldi.stream import Malformed
+from vpeval.embeddings.kaldi_stream import Malformed
 
 FOREVER = 1 << 40
 _TOKENS = re.compile(r"\s*([A-Za-z_][\w.\-]*|-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|[(),])")

@@ -1,8 +1,13 @@
-"""Take out of an encoder what changes with the voice alone, so that timbre does not help it.
+"""Attackers that learn a representation in one go: phone units, and encoders without what changes with the voice.
 
-Every training utterance is heard as it is and in several voices that are drawn at random (`vpeval.asv.perturbation`).
-Words, rhythm, rate and intonation are the same each time, so that the vectors of an utterance differ by the voice only.
-With S their covariance around the means of the utterances, μ the mean of all vectors and d their dimension,
+**Units** are the centres of k-means (Lloyd, 1982; seeds as Arthur & Vassilvitskii, 2007, draw them) on frozen features;
+`vpeval.networks.units` has the encoder that counts them.
+
+**Nuisance** is what changes with the voice alone, and is taken out of an encoder so that timbre does not help it.
+Every training utterance is embedded as it is and in several voices that are drawn at random
+(`vpeval.asv.perturbation`). Words, rhythm, rate and intonation are the same each time, so that the vectors of an
+utterance differ by the voice only. With S their covariance around the means of the utterances, μ the mean of all
+vectors and d their dimension,
 
     x ↦ (S + λ·tr(S)/d·I)^(-1/2) · (x - μ)
 
@@ -19,20 +24,93 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import yaml
 from numpy.typing import NDArray
 
-from vpeval.asv.encoders import has_weights
-from vpeval.asv.neural import NeuralEncoder, trainable_encoder
 from vpeval.asv.perturbation import Perturbation
-from vpeval.asv.waves import in_random_order
-from vpeval.audio.io import RATE
+from vpeval.audio.io import RATE, read_audio
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
+from vpeval.core.files import atomic_path, write_text
 from vpeval.core.seeds import generator
+from vpeval.networks.encoders import has_weights
+from vpeval.networks.neural import NeuralEncoder, trainable_encoder
+from vpeval.networks.units import FrozenFeatures, nearest
 
 Floats = NDArray[np.float64]
+Vectors = NDArray[np.floating]
 
+_CODEBOOK = "codebook.npy"
 _TOLERANCE = 1e-3
+
+
+def train_units(config: Path, profile: Path, utts: Sequence[tuple[str, str]], seed: int, out: Path) -> tuple[int, int]:
+    """Learn the codebook of an encoder from utterances (id, audio) and write it with its yaml to `out`.
+
+    Returns the numbers of utterances and frames that were heard: utterances are drawn until there is as much speech as
+    the profile wants, so that the time of training does not grow with the corpus.
+    """
+    wanted = read_config(profile, units=int, minutes=float, iterations=int)
+    if min(wanted.values()) <= 0:
+        raise InputError("'units', 'minutes' and 'iterations' must be greater than 0", profile)
+    features = FrozenFeatures(config)
+    heard, frames = 0, []
+    budget = wanted["minutes"] * 60 * RATE / features.hop
+    for _, wave in _in_random_order(utts, generator(seed, "units", "order")):
+        frames.append(features(wave))
+        heard += len(frames[-1])
+        if heard >= budget:
+            break
+    try:
+        centres = find_centres(
+            np.concatenate(frames), wanted["units"], wanted["iterations"], generator(seed, "units", "centres")
+        )
+    except ValueError as error:
+        raise InputError(f"'units': {error}; ask for fewer or train on more speech", profile) from None
+    with atomic_path(out / _CODEBOOK) as temporary, open(temporary, "wb") as file:
+        np.save(file, centres, allow_pickle=False)
+    settings = {**yaml.safe_load(config.read_text(encoding="utf-8")), "codebook": _CODEBOOK}
+    write_text(out / "encoder.yaml", yaml.safe_dump(settings, sort_keys=False))
+    return len(frames), heard
+
+
+def find_centres(frames: Vectors, count: int, iterations: int, rng: np.random.Generator) -> Floats:
+    """`count` centres of the frames; fewer than `iterations` rounds are made where nothing moves any more.
+
+    A centre that no frame is nearest to goes to the frame that is farthest from its own.
+    """
+    if len(frames) < count:
+        raise ValueError(f"{len(frames)} frames for {count} centres")
+    centres = _seeds(frames, count, rng)
+    owner = np.full(len(frames), -1)
+    for _ in range(iterations):
+        found, distance = nearest(frames, centres)
+        if np.array_equal(found, owner):
+            break
+        owner = found
+        sizes = np.bincount(owner, minlength=count)
+        order = np.argsort(owner, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        farthest = iter(np.argsort(-distance, kind="stable"))
+        for centre in range(count):
+            own = order[starts[centre] : starts[centre + 1]]
+            centres[centre] = (
+                frames[own].mean(axis=0, dtype=np.float64) if len(own) else np.asarray(frames[next(farthest)])
+            )
+    return centres
+
+
+def _seeds(frames: Vectors, count: int, rng: np.random.Generator) -> Floats:
+    """Frames drawn one after the other, each with a probability in proportion to its squared distance to the others."""
+    chosen = [int(rng.integers(len(frames)))]
+    distance = np.full(len(frames), np.inf)
+    while len(chosen) < count:
+        distance = np.minimum(distance, nearest(frames, np.asarray(frames[chosen[-1:]], np.float64))[1])
+        total = np.cumsum(distance)
+        if total[-1] <= 0:
+            raise ValueError(f"only {len(chosen)} different frames for {count} centres")
+        chosen.append(int(np.searchsorted(total, rng.random() * total[-1], side="right").clip(0, len(frames) - 1)))
+    return np.asarray(frames[chosen], np.float64)
 
 
 @dataclass(frozen=True)
@@ -102,7 +180,7 @@ def train_nuisance(
     lengths: list[int] = []
 
     def heard() -> Iterator[NDArray[np.float32]]:
-        for utt, wave in in_random_order(utts, generator(seed, "nuisance", "order")):
+        for utt, wave in _in_random_order(utts, generator(seed, "nuisance", "order")):
             voices = [wave]
             voices += [
                 wanted.perturb(wave, generator(seed, "nuisance", utt, number)) for number in range(wanted.voices)
@@ -138,3 +216,12 @@ def append(encoder: NeuralEncoder, matrix: Floats, mean: Floats) -> None:
         layers[-1].bias.copy_(torch.from_numpy(matrix @ (bias - mean)))
     if np.abs(encoder.embed(probe) - wanted).max() > _TOLERANCE * np.abs(wanted).max():
         raise ValueError("the network does not end in a linear layer")
+
+
+def _in_random_order(utts: Sequence[tuple[str, str]], rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray]]:
+    """Utterances (id, audio) with their samples, for as long as somebody listens; a job's log tells how many."""
+    for number, index in enumerate(rng.permutation(len(utts)), start=1):
+        utt, wav = utts[index]
+        yield utt, read_audio(wav)
+        if number % 10 == 0 or number == len(utts):
+            print(f"progress: {number}/{len(utts)}", flush=True)

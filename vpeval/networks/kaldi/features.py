@@ -7,6 +7,7 @@ included, and then the frames with speech are kept. MFCC are those of kaldi-nati
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.asv.kaldi.options import read_options
 from vpeval.audio.io import RATE
 from vpeval.core.errors import InputError
 from vpeval.core.lazy import require
 from vpeval.core.seeds import generator
+from vpeval.core.tables import read_lines
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +54,7 @@ _CEPSTRA = {
 }
 _DITHER = "dither"
 _IGNORED = frozenset({"allow-downsample", "allow-upsample", "max-feature-vectors", "debug-mel", "verbose"})
+_TRUTH = {"true": True, "t": True, "false": False, "f": False}
 
 
 class Mfcc:
@@ -66,7 +68,7 @@ class Mfcc:
         self.library = require("kaldi_native_fbank", "Kaldi's features")
         groups = (_FRAME, _MEL, _CEPSTRA)
         known = {option: kind for group in groups for option, (_, kind) in group.items()} | {_DITHER: float}
-        found = read_options(path, known, _IGNORED)
+        found = _read_options(path, known, _IGNORED)
         if found.get("sample-frequency", RATE) != RATE:
             raise InputError(f"features of {found['sample-frequency']:g} Hz; the recipes are of {RATE} Hz", path)
         self.dither = found.pop(_DITHER, 1.0)
@@ -123,7 +125,7 @@ class EnergyVad:
             "vad-frames-context": ("context", int),
             "vad-proportion-threshold": ("proportion", float),
         }
-        found = read_options(path, {option: kind for option, (_, kind) in names.items()})
+        found = _read_options(path, {option: kind for option, (_, kind) in names.items()})
         vad = cls(**{names[option][0]: value for option, value in found.items()})
         if vad.context < 0 or vad.mean_scale < 0 or not 0 < vad.proportion < 1:
             raise InputError("the context and the scale must not be negative, the proportion between 0 and 1", path)
@@ -146,3 +148,28 @@ def speech(features: Features, voiced: Mask) -> Features:
         log.warning("no frame is louder than the threshold of the VAD; all %d frames are used", len(features))
         return features
     return features[voiced]
+
+
+def _read_options(path: Path, known: Mapping[str, type], ignored: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """The options of a Kaldi file (lines ``--name=value``) with the types of `known`, without those of `ignored`."""
+    options: dict[str, Any] = {}
+    for number, line in read_lines(path, blanks=True):
+        text = line.partition("#")[0].strip()
+        if not text:
+            continue
+        name, equals, value = text.partition("=")
+        name = name.strip().removeprefix("--").replace("_", "-")
+        if not text.startswith("--") or (name not in known and name not in ignored):
+            there = ", ".join(f"--{option}" for option in known)
+            raise InputError(f"'{text}' is no known option; there are {there}", path, number)
+        if name in ignored:
+            continue
+        try:
+            options[name] = _value(known[name], value.strip() if equals else "true")
+        except (ValueError, KeyError):
+            raise InputError(f"'{value}' is no {known[name].__name__} for --{name}", path, number) from None
+    return options
+
+
+def _value(kind: type, text: str) -> Any:
+    return _TRUTH[text.lower()] if kind is bool else kind(text)

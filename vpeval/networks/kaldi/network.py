@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import torch
 
-from vpeval.asv.kaldi.components import Layer, make_layer
-from vpeval.asv.kaldi.descriptors import Descriptor, Frames, Stretch, parse_descriptor
-from vpeval.asv.kaldi.nnet3 import Nnet3, Node
-from vpeval.asv.kaldi.stream import Malformed
 from vpeval.core.errors import InputError
+from vpeval.embeddings.kaldi_stream import Malformed
+from vpeval.networks.kaldi.components import Layer, make_layer
+from vpeval.networks.kaldi.descriptors import Descriptor, Frames, Stretch, parse_descriptor
+from vpeval.networks.kaldi.nnet3 import Nnet3, Node
 
 INPUT, OUTPUT = "input", "output"
 

@@ -1,25 +1,27 @@
-"""SpeechBrain's hyperparams.yaml, read as data: it names classes, and only known ones are made.
+"""SpeechBrain's model directories: hyperparams.yaml, read as data, and the files of weights and tables beside it.
 
-HyperPyYAML, its language, can make any Python object and call any function. Here a name stands for one entry of a list
-(docs/models.md): it is looked up in the module that defines it and nowhere else, no attribute is ever followed, and
-nothing is made before every tag of the file has been looked at.
+HyperPyYAML, the language of that file, can make any Python object and call any function. Here a name stands for one
+entry of a list (docs/models.md): it is looked up in the module that defines it and nowhere else, no attribute is ever
+followed, and nothing is made before every tag of the file has been checked. All files come from the directory itself.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import torch
 import yaml
 
-from vpeval.asv.speechbrain import resolve_references
 from vpeval.core.errors import InputError
 from vpeval.core.lazy import require
+from vpeval.networks.speechbrain import hook_on_loading_state_dict_checkpoint, resolve_references
+from vpeval.networks.weights import load_state
 
 HYPERPARAMS = "hyperparams.yaml"
 _LARGEST = 1 << 20
@@ -56,7 +58,6 @@ _KNOWN = {
     "torch.nn.modules.dropout": ("Dropout",),
     "torch.nn.modules.linear": ("Identity", "Linear"),
     "torch.nn.modules.normalization": ("LayerNorm",),
-    "vpeval.asr.network": ("ConvCTC",),
 }
 _OWN_NAMES = {f"{module}.{name}": (module, name) for module, names in _KNOWN.items() for name in names}
 _HUGGING_FACE = "speechbrain.integrations.huggingface."
@@ -76,8 +77,11 @@ _PLAIN = re.compile(r"!(ref|copy|tuple|PLACEHOLDER)|tag:yaml\.org,2002:(map|seq|
 _NAMED = re.compile(r"!(?:new|name):(.*)")
 
 
-def read_hyperparams(directory: Path, what: str) -> dict[str, Any]:
-    """What the hyperparams.yaml of a directory makes; `what` says whose files belong there."""
+def read_hyperparams(directory: Path, what: str, own: Mapping[str, type] | None = None) -> dict[str, Any]:
+    """The objects that the hyperparams.yaml of a directory describes; `what` names the kind of directory in messages.
+
+    `own` are further classes that the file may name.
+    """
     path = directory / HYPERPARAMS
     try:
         text = path.read_text(encoding="utf-8")
@@ -87,9 +91,9 @@ def read_hyperparams(directory: Path, what: str) -> dict[str, Any]:
         raise InputError("is not yaml: it is no text", path) from None
     if len(text) > _LARGEST:
         raise InputError(f"is larger than {_LARGEST >> 20} MB, which no such file is", path)
-    _check(path, text)
+    _check(path, text, own or {})
     try:
-        made = _loader(path)(resolve_references(text)).get_data()
+        made = _loader(path, own or {})(resolve_references(text)).get_data()
     except InputError:
         raise
     except Exception as error:  # the classes may raise anything when their arguments do not suit them
@@ -100,7 +104,7 @@ def read_hyperparams(directory: Path, what: str) -> dict[str, Any]:
     return {**made, **(made["modules"] if isinstance(made.get("modules"), dict) else {})}
 
 
-def _check(path: Path, text: str) -> None:
+def _check(path: Path, text: str, own: Mapping[str, type]) -> None:
     """Refuse what could do more than make known objects, with its line."""
     if directive := re.search(r"(?m)^%", text):
         raise InputError(
@@ -113,7 +117,8 @@ def _check(path: Path, text: str) -> None:
     for node in _nodes(root, set()):
         line = node.start_mark.line + 1
         named = _NAMED.fullmatch(node.tag)
-        if not (_own_name(named.group(1)) if named else _PLAIN.fullmatch(node.tag)):
+        known = named and (named.group(1) in own or _own_name(named.group(1)))
+        if not (known if named else _PLAIN.fullmatch(node.tag)):
             raise InputError(
                 f"{node.tag} is not one of the known building blocks and was not run; remove it (docs/models.md)",
                 path,
@@ -133,22 +138,24 @@ def _own_name(name: str) -> tuple[str, str] | None:
     return _OWN_NAMES.get(_OTHER_NAMES.get(name, name))
 
 
-def _find(name: str) -> Any:
+def _find(name: str, own: Mapping[str, type]) -> Any:
     """A known class or function, from the module that defines it."""
+    if name in own:
+        return own[name]
     known = _own_name(name)
     if known is None:
         raise ValueError(f"{name} is not one of the known building blocks")
-    module, own = known
+    module, inside = known
     if module.startswith(_HUGGING_FACE):
-        require("transformers", f"{own} of {HYPERPARAMS}")
-    found = vars(import_module(module)).get(own)
-    if getattr(found, "__module__", None) != module or getattr(found, "__qualname__", None) != own:
+        require("transformers", f"{inside} of {HYPERPARAMS}")
+    found = vars(import_module(module)).get(inside)
+    if getattr(found, "__module__", None) != module or getattr(found, "__qualname__", None) != inside:
         raise ValueError(f"this version of the package has no {name}")
     return found
 
 
-def _loader(path: Path) -> type[yaml.SafeLoader]:
-    """A loader of plain yaml that also makes known objects; sources of networks are folders beside `path`."""
+def _loader(path: Path, own: Mapping[str, type]) -> type[yaml.SafeLoader]:
+    """A loader of plain yaml that also makes known objects; networks of transformers are read from beside `path`."""
 
     class Loader(yaml.SafeLoader):
         pass
@@ -162,14 +169,14 @@ def _loader(path: Path) -> type[yaml.SafeLoader]:
         return ([value] if value else []), {}
 
     def new(loader: yaml.SafeLoader, name: str, node: yaml.Node) -> Any:
-        kind = _find(name)
+        kind = _find(name, own)
         args, settings = arguments(loader, node)
         if (_own_name(name) or ("", ""))[0].startswith(_HUGGING_FACE):
             settings = _local_source(path, name, settings)
         return kind(*args, **settings)
 
     def name_only(loader: yaml.SafeLoader, name: str, node: yaml.Node) -> Any:
-        kind = _find(name)
+        kind = _find(name, own)
         args, settings = arguments(loader, node)
         return partial(kind, *args, **settings)
 
@@ -213,3 +220,44 @@ def _nodes(node: yaml.Node | None, seen: set[int]) -> Iterator[yaml.Node]:
 
 def _line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
+
+
+def load_pretrained(made: dict[str, Any], directory: Path) -> None:
+    """Fill what the `pretrainer` of a file lists from files of the directory, whatever place it names for them."""
+    pretrainer = made.get("pretrainer")
+    loadables = getattr(pretrainer, "loadables", {})
+    if not loadables:
+        raise InputError("lists no files in a pretrainer, so that there would be no weights", directory / HYPERPARAMS)
+    paths = getattr(pretrainer, "paths", {})
+    files = {name: directory / Path(str(paths.get(name, f"{name}.ckpt"))).name for name in loadables}
+    if missing := [path.name for path in files.values() if not path.is_file()]:
+        raise InputError(f"has no {', '.join(missing)}; put the model's files there (docs/models.md)", directory)
+    for name, part in loadables.items():
+        if isinstance(part, torch.nn.Module):
+            _fill(part, files[name])
+        else:
+            _fill_other(part, files[name])
+
+
+def _fill(module: torch.nn.Module, path: Path) -> None:
+    """Weights that a file lacks are an error: what SpeechBrain only warns of would be left at random."""
+    state = load_state(path)
+    try:
+        found = module.load_state_dict(hook_on_loading_state_dict_checkpoint(state), strict=False)
+    except (RuntimeError, AttributeError, TypeError) as error:
+        raise InputError(
+            f"does not fit the network of {HYPERPARAMS} ({str(error).splitlines()[-1].strip()})", path
+        ) from None
+    if found.missing_keys:
+        lacking = found.missing_keys[0]
+        raise InputError(f"has no weights for {lacking} and {len(found.missing_keys) - 1} more; wrong file?", path)
+
+
+def _fill_other(part: Any, path: Path) -> None:
+    """Tables of labels and sentence pieces, which their own classes read from text and protocol buffers."""
+    load = getattr(part, "load_if_possible", None) or getattr(part, "load", None)
+    try:
+        if load is None or load(str(path)) is False:
+            raise ValueError("nobody knows how to read it")
+    except Exception as error:  # whatever the parsers of labels trip over
+        raise InputError(f"cannot be read ({(str(error).splitlines() or [''])[0]})", path) from None

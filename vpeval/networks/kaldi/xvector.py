@@ -9,20 +9,34 @@ they are kept for models that come without.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from vpeval.asv.kaldi.features import EnergyVad, Features, Mfcc, sliding_mean_normalisation, speech
-from vpeval.asv.kaldi.layout import ModelFiles, find_files
-from vpeval.asv.kaldi.network import Network, TooShort
-from vpeval.asv.kaldi.nnet3 import read_nnet3
-from vpeval.core import compute
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
+from vpeval.embeddings.kaldi_stream import find_home
+from vpeval.networks import compute
+from vpeval.networks.kaldi.features import EnergyVad, Features, Mfcc, sliding_mean_normalisation, speech
+from vpeval.networks.kaldi.network import Network, TooShort
+from vpeval.networks.kaldi.nnet3 import read_nnet3
 
 log = logging.getLogger(__name__)
+_OPTIONS = Path(__file__).resolve().parents[3] / "conf/asv/kaldi"
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """The files that extraction needs."""
+
+    network: Path
+    extract: Path
+    smallest: Path
+    largest: Path
+    mfcc: Path
+    vad: Path
 
 
 class KaldiXVector:
@@ -30,7 +44,7 @@ class KaldiXVector:
 
     def __init__(self, config: Path) -> None:
         settings = read_config(config, encoder=str, directory=str)
-        files = find_files(config.parent / settings["directory"])
+        files = _find_files(config.parent / settings["directory"])
         self.mfcc, self.vad = Mfcc(files.mfcc), EnergyVad.read(files.vad)
         self.smallest, self.largest = _chunk_sizes(files)
         self.device = compute.device()
@@ -85,3 +99,23 @@ def _chunk_sizes(files: ModelFiles) -> tuple[int, int]:
     if sizes[0] > sizes[1]:
         raise InputError(f"{sizes[0]} is more than the {sizes[1]} of {files.largest.name}", files.smallest)
     return sizes[0], sizes[1]
+
+
+def _find_files(directory: Path) -> ModelFiles:
+    """The network and what lies beside it; a missing file is an InputError that lists what is wanted."""
+    home = find_home(directory, "final.raw", "an x-vector network")
+    files = {name: home / name for name in ("final.raw", "extract.config", "min_chunk_size", "max_chunk_size")}
+    if missing := [name for name, path in files.items() if not path.is_file()]:
+        raise InputError(
+            f"has no {', '.join(missing)}; an x-vector network of Kaldi's needs {', '.join(files)} (docs/models.md)",
+            home,
+        )
+    return ModelFiles(*files.values(), *(_options(directory, home, name) for name in ("mfcc.conf", "vad.conf")))
+
+
+def _options(directory: Path, home: Path, name: str) -> Path:
+    for folder in (home, home / "conf", directory, directory / "conf"):
+        if (folder / name).is_file():
+            return folder / name
+    log.info("%s has no %s; taking that of the challenge's recipe, conf/asv/kaldi/%s", directory, name, name)
+    return _OPTIONS / name

@@ -14,12 +14,13 @@ import librosa
 import numpy as np
 import torch
 
-from vpeval.asv.waves import long_enough
-from vpeval.asv.weights import load_state
 from vpeval.audio.io import RATE
-from vpeval.core import compute, models
+from vpeval.core import models
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
+from vpeval.networks import compute
+from vpeval.networks.encoders import long_enough
+from vpeval.networks.weights import load_state
 
 _FILE = "pretrained.pt"
 _MELS, _SIZE, _LAYERS = 40, 256, 3

@@ -204,3 +204,17 @@ def read_array(path: Path, dimensions: int) -> Floats:
 
 def _shown(found: str) -> str:
     return repr(found if len(found) <= 30 else found[:30] + "…")
+
+
+def find_home(directory: Path, name: str, what: str) -> Path:
+    """The one directory in or below `directory` that has a file `name`."""
+    if not directory.is_dir():
+        raise InputError(f"no such directory; put {what} of Kaldi's there (docs/models.md)", directory)
+    patterns = ("/".join(["*"] * depth + [name]) for depth in range(3))
+    for pattern in patterns:
+        if found := sorted(path.parent for path in directory.glob(pattern) if path.is_file()):
+            if len(found) > 1:
+                places = ", ".join(str(path.relative_to(directory)) for path in found)
+                raise InputError(f"has {name} in several places ({places}); name one of them", directory)
+            return found[0]
+    raise InputError(f"holds no {name}; put {what} of Kaldi's there (docs/models.md)", directory)

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from vpeval.asv.waves import long_enough
 from vpeval.audio.io import RATE
 from vpeval.core import models
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.lazy import require
+from vpeval.networks.encoders import long_enough
 
 _WINDOWS = ("hamming", "hanning", "povey", "rectangular", "blackman")
 

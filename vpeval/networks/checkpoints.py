@@ -6,8 +6,8 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-from vpeval.asv import speechbrain
 from vpeval.core.errors import InputError
+from vpeval.networks import speechbrain
 
 _WHOLE = "whole"
 

@@ -8,30 +8,27 @@ mean of the histograms of its segments, as a speaker's reference is the mean of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 from scipy.fft import dct
 
-from vpeval.asv.clusters import Floats, find_centres, nearest
-from vpeval.asv.kaldi.features import EnergyVad, speech
-from vpeval.asv.speechbrain import Fbank
-from vpeval.asv.waves import in_random_order, long_enough
-from vpeval.audio.io import RATE
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
-from vpeval.core.files import atomic_path, write_text
-from vpeval.core.seeds import generator
+from vpeval.networks.encoders import long_enough
+from vpeval.networks.kaldi.features import EnergyVad, speech
+from vpeval.networks.speechbrain import Fbank
 
+Floats = NDArray[np.float64]
+Vectors = NDArray[np.floating]
 Frames = NDArray[np.float32]
 
 _VAD = EnergyVad(threshold=5.5, mean_scale=0.5, context=2, proportion=0.6)
 _CEPSTRA = 20
 _MELS = 40
-_CODEBOOK = "codebook.npy"
+_ROWS = 4096
 
 
 class FrozenFeatures:
@@ -62,7 +59,7 @@ class FrozenFeatures:
             raise InputError(f"'features' must be whisper or mfcc, not '{kind}'", config)
         if missing := [key for key in ("model", "compute") if key not in self.settings]:
             raise InputError(f"'{missing[0]}' is missing, which features of Whisper need", config)
-        from vpeval.asr.whisper_frames import HOP, WhisperStates  # on demand, as it brings CTranslate2 along
+        from vpeval.networks.whisper_frames import HOP, WhisperStates  # on demand, as it brings CTranslate2 along
 
         return HOP, WhisperStates(self.settings["model"], self.settings["compute"])
 
@@ -117,34 +114,16 @@ def unit_histogram(units: NDArray[np.int64], count: int, segments: int) -> Frame
     return np.mean(shares, axis=0).astype(np.float32)
 
 
-def train_units(config: Path, profile: Path, utts: Sequence[tuple[str, str]], seed: int, out: Path) -> tuple[int, int]:
-    """Learn the codebook of an encoder from utterances (id, audio) and write it with its yaml to `out`.
-
-    Returns the numbers of utterances and frames that were heard: utterances are drawn until there is as much speech as
-    the profile wants, so that the time of training does not grow with the corpus.
-    """
-    wanted = read_config(profile, units=int, minutes=float, iterations=int)
-    if min(wanted.values()) <= 0:
-        raise InputError("'units', 'minutes' and 'iterations' must be greater than 0", profile)
-    features = FrozenFeatures(config)
-    heard, frames = 0, []
-    budget = wanted["minutes"] * 60 * RATE / features.hop
-    for _, wave in in_random_order(utts, generator(seed, "units", "order")):
-        frames.append(features(wave))
-        heard += len(frames[-1])
-        if heard >= budget:
-            break
-    try:
-        centres = find_centres(
-            np.concatenate(frames), wanted["units"], wanted["iterations"], generator(seed, "units", "centres")
-        )
-    except ValueError as error:
-        raise InputError(f"'units': {error}; ask for fewer or train on more speech", profile) from None
-    with atomic_path(out / _CODEBOOK) as temporary, open(temporary, "wb") as file:
-        np.save(file, centres, allow_pickle=False)
-    settings = {**yaml.safe_load(config.read_text(encoding="utf-8")), "codebook": _CODEBOOK}
-    write_text(out / "encoder.yaml", yaml.safe_dump(settings, sort_keys=False))
-    return len(frames), heard
+def nearest(frames: Vectors, centres: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """The index of the nearest centre of every frame (the first of equals), and the squared distance to it."""
+    index, distance = np.empty(len(frames), np.int64), np.empty(len(frames))
+    lengths = np.square(centres).sum(axis=1)
+    for start in range(0, len(frames), _ROWS):
+        rows = np.asarray(frames[start : start + _ROWS], np.float64)
+        apart = lengths - 2 * (rows @ centres.T)
+        index[start : start + len(rows)] = best = apart.argmin(axis=1)
+        distance[start : start + len(rows)] = apart[np.arange(len(rows)), best] + np.square(rows).sum(axis=1)
+    return index, np.maximum(distance, 0)
 
 
 def _read_codebook(path: Path) -> Floats:

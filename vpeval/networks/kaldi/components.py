@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from vpeval.asv.kaldi.descriptors import Frames, Stretch
-from vpeval.asv.kaldi.nnet3 import Component
-from vpeval.asv.kaldi.stream import Floats, Malformed
+from vpeval.embeddings.kaldi_stream import Floats, Malformed
+from vpeval.networks.kaldi.descriptors import Frames, Stretch
+from vpeval.networks.kaldi.nnet3 import Component
 
 Fields = Mapping[str, Any]
 

@@ -1,1 +1,0 @@
-"""Models made with Kaldi (Povey et al., ASRU 2011), read and run without it."""

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from vpeval.core.seeds import generator
-from vpeval.embeddings.directory import Embeddings, read_pooled
+from vpeval.embeddings.speaker_vectors import Embeddings, read_pooled
 from vpeval.metrics.bootstrap import multiplicities
 from vpeval.metrics.rank_histograms import Ranks
 from vpeval.metrics.ranks import count_rivals

@@ -22,7 +22,7 @@ import numpy as np
 
 from vpeval.asv.comparison import Cosine
 from vpeval.embeddings.ark import write_rows
-from vpeval.embeddings.directory import Embeddings, read_embeddings
+from vpeval.embeddings.speaker_vectors import Embeddings, read_embeddings
 from vpeval.metrics.cllr import cllr, min_cllr
 from vpeval.metrics.dcf import min_dcf
 from vpeval.metrics.dsys import dsys

@@ -14,7 +14,7 @@ about every speaker go to a file beside the records (here exp/asv/infer.speakers
 from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.data.attributes import read_attribute
-from vpeval.embeddings.directory import read_embeddings
+from vpeval.embeddings.speaker_vectors import read_embeddings
 from vpeval.protocols.inference import Settings, score_inference
 from vpeval.protocols.sizes import parse_sizes
 from vpeval.records.record import parse_params, parse_tags

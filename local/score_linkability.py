@@ -15,7 +15,7 @@ gives for N speakers (0: only the error). The linkage probability of every speak
 from vpeval.asv.comparison import read_comparison
 from vpeval.cli import script
 from vpeval.data.attributes import read_attribute
-from vpeval.embeddings.directory import read_embeddings
+from vpeval.embeddings.speaker_vectors import read_embeddings
 from vpeval.protocols.linkability import score_linkability
 from vpeval.protocols.side import UseCase, sides_of
 from vpeval.protocols.sizes import parse_sizes

@@ -12,7 +12,7 @@ The success rate of every enrolment speaker goes to a file beside the records (h
 from vpeval.asv.comparison import read_comparison
 from vpeval.cli import script
 from vpeval.data.attributes import read_attribute
-from vpeval.embeddings.directory import read_embeddings
+from vpeval.embeddings.speaker_vectors import read_embeddings
 from vpeval.protocols.side import UseCase, sides_of
 from vpeval.protocols.singling_out import SinglingOutOptions, score_singling_out
 from vpeval.protocols.sizes import parse_sizes

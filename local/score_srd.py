@@ -10,7 +10,7 @@ and the mean rank of every speaker go to a file beside the records (here exp/asv
 """
 
 from vpeval.cli import script
-from vpeval.embeddings.directory import read_embeddings
+from vpeval.embeddings.speaker_vectors import read_embeddings
 from vpeval.protocols.srd import score_srd
 from vpeval.records.record import parse_params, parse_tags
 from vpeval.results.plain import plain_table

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from vpeval.asv.scoring import utterance_cosines
 from vpeval.cli import script
 from vpeval.data.pairs import write_pair_scores
-from vpeval.embeddings.directory import read_embeddings
+from vpeval.embeddings.cosines import utterance_cosines
+from vpeval.embeddings.speaker_vectors import read_embeddings
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from vpeval.asv import backend
 from vpeval.asv.scoring import score_trials
 from vpeval.cli import script
 from vpeval.data.trials import read_trials, write_scores
-from vpeval.embeddings.directory import read_embeddings
+from vpeval.embeddings.speaker_vectors import read_embeddings
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import pytest
 from vpeval.asv import backend
 from vpeval.asv.comparison import Cosine, LogLikelihoodRatio, read_comparison
 from vpeval.core.errors import InputError
-from vpeval.embeddings.directory import group
+from vpeval.embeddings.speaker_vectors import group
 from vpeval.metrics.eer import eer_rocch
 from vpeval.metrics.one_minus_eer import compare_all
 from vpeval.metrics.ranks import count_rivals

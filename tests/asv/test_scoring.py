@@ -8,7 +8,7 @@ from vpeval.asv.scoring import score_trials
 from vpeval.data.pairs import PairRows
 from vpeval.data.trials import read_scores, read_trials, write_scores
 from vpeval.embeddings.cosines import UtteranceCosines, cosines
-from vpeval.embeddings.directory import group
+from vpeval.embeddings.speaker_vectors import group
 from vpeval.metrics.eer import eer_kaldi_fair, eer_rocch, eer_threshold
 from vpeval.metrics.scores import pool
 

@@ -11,7 +11,7 @@ from profiles import PROFILE
 
 from vpeval.asv import backend
 from vpeval.asv.train import Training, train_backend
-from vpeval.embeddings.directory import read_embeddings, write_embeddings
+from vpeval.embeddings.speaker_vectors import read_embeddings, write_embeddings
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,7 +6,7 @@ import kaldi_native_io
 import kaldiio
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -54,6 +54,30 @@ def test_kaldi_native_io_reads_what_was_written(scp: Path) -> None:
         for utt, vector in VECTORS.items():
             np.testing.assert_array_equal(found[utt], vector)
             np.testing.assert_array_equal(reader[utt], vector)
+
+
+def test_the_bytes_are_those_of_the_format(tmp_path: Path) -> None:
+    vectors = {"a": np.array([1, -2.5], np.float32), "é": np.array([3.0]), "b": np.array([4]), "c": np.array([], "f4")}
+    write_vectors(tmp_path, vectors, home=Path("exp/dev"))
+    assert (tmp_path / "embedding.ark").read_bytes() == (
+        b"a \0BFV \4\2\0\0\0\0\0\x80?\0\0 \xc0"
+        b"b \0BFV \4\1\0\0\0\0\0\x80@"
+        b"c \0BFV \4\0\0\0\0"
+        b"\xc3\xa9 \0BDV \4\1\0\0\0\0\0\0\0\0\0\x08@"
+    )
+    places = [f"{key} exp/dev/embedding.ark:{offset}\n" for key, offset in (("a", 2), ("b", 22), ("c", 38), ("é", 51))]
+    assert (tmp_path / "embedding.scp").read_bytes() == "".join(places).encode()
+
+
+def test_the_bytes_are_those_that_kaldi_writes(tmp_path: Path) -> None:
+    vectors = {utt: VECTORS[utt] for utt in sorted(VECTORS)}
+    write_vectors(tmp_path, vectors)
+    with kaldi_native_io.FloatVectorWriter(f"ark,scp:{tmp_path}/theirs.ark,{tmp_path}/theirs.scp") as writer:
+        for utt, vector in vectors.items():
+            writer.write(utt, vector)
+    assert (tmp_path / "embedding.ark").read_bytes() == (tmp_path / "theirs.ark").read_bytes()
+    ours, theirs = ((tmp_path / f"{name}.scp").read_text() for name in ("embedding", "theirs"))
+    assert ours == theirs.replace("theirs.ark", "embedding.ark")
 
 
 def test_the_bytes_are_those_that_kaldiio_writes(tmp_path: Path) -> None:
@@ -142,8 +166,16 @@ pieces = st.sampled_from(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(pieces, max_size=14).map("".join).map("k x.ark:4\n{}".format))
+@example("k x.ark:4\n x.ark:1\n7")
+@example("k x.ark:4\n x.ark:1\na 7")
+@example("k x.ark:4\na x.ark:1\n7")
+@example("k x.ark:4\n\n x.ark:1\n")
+@example("k x.ark:4\r\na x.ark:1\r\n")
+@example("k x.ark:4\na\tx.ark:1\n")
+@example("k x.ark:4\na x.ark:1")
+@example("k x.ark:4")
 def test_the_quick_reader_of_an_scp_reads_what_the_other_reads_or_leaves_it(tmp_path: Path, content: str) -> None:
     (tmp_path / "x.scp").write_text(content, newline="")
     quick = ark._of_one_ark(tmp_path / "x.scp")
@@ -151,6 +183,14 @@ def test_the_quick_reader_of_an_scp_reads_what_the_other_reads_or_leaves_it(tmp_
         keys, names, number, offset = ark._of_any_arks(tmp_path / "x.scp")
         assert (quick[0], quick[1]) == (keys, names)
         assert np.array_equal(quick[2], number) and np.array_equal(quick[3], offset)
+
+
+@pytest.mark.parametrize(
+    "content", ["k x.ark:4\n x.ark:1\n7", "k x.ark:4\n x.ark:1\n", "k x.ark:4\n\tx.ark:1\na x.ark:7\n"]
+)
+def test_a_line_without_a_key_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "x.scp").write_text(content)
+    assert "x.scp:2: expected <utterance> <ark file>:<offset>" in complaint(tmp_path / "x.scp")
 
 
 def test_an_offset_beyond_all_files_is_no_place(tmp_path: Path) -> None:
@@ -223,7 +263,7 @@ def test_a_vector_that_cannot_be_an_embedding_is_named(tmp_path: Path, bad: np.n
     assert f"embedding.scp:3: {words}" in complaint(tmp_path / "embedding.scp")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.dictionaries(
         st.text("abcXYZ019-_é", min_size=1),
@@ -256,9 +296,13 @@ class Evil:
         ("x.ark", b"AUDIO\4abcd"),
         ("x.ark", b"\0BFV \4\xff\xff\xff\x7f"),
         ("x.ark", b"\0BCM 1"),
+        ("x.ark", b"\0BFV \4\xff\xff\xff\xff" + bytes(8)),
+        ("x.ark", b"\0BFM \4\xff\xff\xff\xff\4\2\0\0\0" + bytes(16)),
+        ("x.ark", b"\0BDM \4\xff\xff\xff\x7f\4\xff\xff\xff\x7f" + bytes(16)),
+        ("x.ark", b"\0B\4\1\0\0\0\4\1\0\0\0"),
         ("x.ark", b"[ 1 2"),
     ],
-    ids=range(9),
+    ids=range(13),
 )
 def test_nothing_in_an_ark_or_its_name_runs(tmp_path: Path, monkeypatch, name: str, content: bytes) -> None:
     monkeypatch.chdir(tmp_path)

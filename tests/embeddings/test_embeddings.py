@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from vpeval.core.errors import InputError
-from vpeval.embeddings.directory import pool, read_embeddings, split, write_embeddings
-from vpeval.embeddings.extract import _stack, pack_vector
+from vpeval.embeddings.speaker_vectors import pool, read_embeddings, split, write_embeddings
+from vpeval.networks.extraction import _stack, pack_vector
 
 
 @pytest.fixture
@@ -85,10 +85,10 @@ def test_some_rows_keep_their_vectors_and_speakers_whatever_order_they_are_named
     some = found.select(np.array([6, 2, 4]))
     assert some.utts == ("a-3", "b-2", "b-4") and some.speakers == ("a", "b")
     assert np.array_equal(some.vectors, found.vectors[[2, 4, 6]]) and some.starts.tolist() == [0, 1, 3]
-    assert found.of(["b", "nobody"]).utts == ("b-1", "b-2", "b-3", "b-4", "b-5")
-    assert found.only(["b-5", "a-1", "c-1"]).utts == ("a-1", "b-5")
+    assert found.with_speakers(["b", "nobody"]).utts == ("b-1", "b-2", "b-3", "b-4", "b-5")
+    assert found.with_utterances(["b-5", "a-1", "c-1"]).utts == ("a-1", "b-5")
     with pytest.raises(InputError, match="none of the utterances or speakers"):
-        found.only(["c-1"])
+        found.with_utterances(["c-1"])
 
 
 def edit(path, old, new):

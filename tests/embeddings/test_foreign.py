@@ -9,8 +9,8 @@ import pytest
 from vpeval.asv.attackers import read_attacker
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
-from vpeval.embeddings.directory import read_embeddings
-from vpeval.embeddings.extract import extract_embeddings
+from vpeval.embeddings.speaker_vectors import read_embeddings
+from vpeval.networks.extraction import extract_embeddings
 
 UTT2SPK = {"a-1": "a", "a-2": "a", "b-1": "b"}
 

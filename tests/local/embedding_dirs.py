@@ -13,7 +13,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from vpeval.embeddings.directory import write_embeddings
+from vpeval.embeddings.speaker_vectors import write_embeddings
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,7 @@ import embedding_dirs
 import numpy as np
 import pytest
 
-from vpeval.embeddings.directory import group, write_embeddings
+from vpeval.embeddings.speaker_vectors import group, write_embeddings
 from vpeval.protocols import audit
 from vpeval.records.record import Record, write_records
 from vpeval.results.limits import read_limits

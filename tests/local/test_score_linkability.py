@@ -2,7 +2,7 @@ import pytest
 from embedding_dirs import failure, records, run, speakers, write
 
 from vpeval.asv import backend
-from vpeval.embeddings.directory import read_embeddings
+from vpeval.embeddings.speaker_vectors import read_embeddings
 
 SCRIPT = "score_linkability.py"
 

@@ -4,7 +4,7 @@ import sys
 import pytest
 from embedding_dirs import ROOT, failure, records, run, speakers, write
 
-from vpeval.embeddings.directory import read_embeddings
+from vpeval.embeddings.speaker_vectors import read_embeddings
 
 SCRIPT = "score_srd.py"
 

@@ -12,7 +12,7 @@ import pytest
 from vpeval.asv.comparison import Cosine
 from vpeval.asv.scoring import score_trials
 from vpeval.data.trials import read_scores, read_trials, trial_speakers, write_scores
-from vpeval.embeddings.directory import group, pool, split, write_embeddings
+from vpeval.embeddings.speaker_vectors import group, pool, split, write_embeddings
 from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.verification import verification
 from vpeval.protocols.linkability import score_linkability

@@ -9,7 +9,7 @@ import pytest
 
 from vpeval.asv.inference import FEW_FOLDS, MANY_FOLDS, _shares, deal_classes
 from vpeval.data.attributes import Attribute
-from vpeval.embeddings.directory import group
+from vpeval.embeddings.speaker_vectors import group
 from vpeval.protocols import inference as protocol
 from vpeval.protocols.inference import Settings, score_inference
 from vpeval.protocols.sizes import parse_sizes

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from vpeval.core.tables import write_table
-from vpeval.embeddings.directory import write_embeddings
+from vpeval.embeddings.speaker_vectors import write_embeddings
 
 ROOT = Path(__file__).resolve().parents[2]
 ENCODERS = {"ecapa": slice(0, 6), "resnet": slice(6, 12)}

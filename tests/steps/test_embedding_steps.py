@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vpeval.embeddings.directory import write_embeddings
+from vpeval.embeddings.speaker_vectors import write_embeddings
 
 STEPS = Path(__file__).resolve().parents[2] / "steps"
 

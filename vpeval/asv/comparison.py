@@ -14,7 +14,7 @@ import numpy as np
 
 from vpeval.asv.backend import Backend, load
 from vpeval.core.arrays import Counts
-from vpeval.embeddings.directory import Embeddings
+from vpeval.embeddings.speaker_vectors import Embeddings
 from vpeval.metrics.vectors import Similarity, Vectors, directions
 
 _LABEL = "enrolment utterances"

@@ -11,8 +11,8 @@ from vpeval.core.arrays import Counts
 from vpeval.core.errors import InputError
 from vpeval.data.pairs import PairRows
 from vpeval.embeddings.cosines import pair_cosines, speaker_means
-from vpeval.embeddings.directory import Embeddings
 from vpeval.embeddings.plda import Floats
+from vpeval.embeddings.speaker_vectors import Embeddings
 from vpeval.metrics.vectors import directions, pair_products
 
 _PAIRS = 1 << 14

@@ -1,29 +1,33 @@
-"""Kaldi archives of float vectors, ``<name>.ark`` with ``<name>.scp``, as arrays at the speed of the disk.
+"""Kaldi archives of float vectors, ``<name>.ark`` with ``<name>.scp``.
 
-A binary vector is ``\\0BFV \\4<dimension><numbers>`` (``BDV`` for float64) after its key and a blank. Thousands of
-records at a time are copied out of the mapped file, in the order in which they lie there, and stored in the order that
-was asked for. What does not look like that (text, another precision, damage) is read one record at a time, and
-complaints name the line of the scp. Nothing but numbers is ever read: other readers of arks open pickles and pipes.
+A binary vector is ``\\0BFV \\4<dimension><numbers>`` (``BDV`` for float64) after its key and a blank; kaldiio writes it.
+Records are copied out of the mapped file by thousands, in file order, and stored in the requested order. A record of
+another form (text, another precision, damage) is read by itself, and errors name the line of the scp. Only numbers are
+read: kaldiio would also open pickles, audio and pipes, so it never gets the entry of an scp, only bytes that were
+checked.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import islice
 from operator import lt
 from pathlib import Path
 
+import kaldiio
 import numpy as np
 
-from vpeval.asv.kaldi.stream import BINARY, Malformed, Stream
 from vpeval.core.arrays import AnyFloats, Counts
 from vpeval.core.columns import read_columns
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 from vpeval.core.tables import read_lines
+from vpeval.embeddings.kaldi_stream import BINARY, Malformed, Stream
 
 StrPath = str | os.PathLike[str]
 
@@ -53,21 +57,15 @@ def write_rows(
     ark = directory / f"{name}.ark"
     named = (directory if home is None else home) / ark.name
     with open(ark, "wb") as file, atomic_path(directory / f"{name}.scp") as scp, open(scp, "wb") as places:
-        offset = 0
-        records: list[bytes] = []
         lines: list[str] = []
+        offset = 0
         for key, row in zip(keys, rows, strict=True):
-            letter, numbers = (b"D", row) if row.dtype == np.float64 else (b"F", row.astype("<f4", copy=False))
-            start = key.encode() + b" "
-            record = start + b"\0B" + letter + b"V \4" + len(row).to_bytes(4, "little") + numbers.tobytes()
-            lines.append(f"{key} {named}:{offset + len(start)}\n")
-            records.append(record)
-            offset += len(record)
-            if len(records) == _ROWS:
-                file.writelines(records)
+            offset += file.write(f"{key} ".encode())
+            lines.append(f"{key} {named}:{offset}\n")
+            offset += kaldiio.save_mat(file, row if row.dtype == np.float64 else row.astype("<f4", copy=False))
+            if len(lines) == _ROWS:
                 places.write("".join(lines).encode())
-                records, lines = [], []
-        file.writelines(records)
+                lines.clear()
         places.write("".join(lines).encode())
 
 
@@ -119,13 +117,13 @@ class Scp:
         with open(ark, "rb") as file:
             file.seek(offset)
             content = file.read(_LARGEST)
-        binary = content.startswith(BINARY)
         try:
-            values = Stream(content, binary, len(BINARY) if binary else 0).array()
+            if content.startswith(BINARY):
+                return _read_binary(content)
+            return Stream(content, binary=False).array().astype(np.float32)
         except Malformed as error:
             message = f"cannot read {ark}:{offset} ({error}); extract the embeddings again"
             raise InputError(message, self.path, line + 1) from None
-        return values if content.startswith(b"\0BDV") else values.astype(np.float32)
 
     def _check_shape(self, line: int, vector: np.ndarray, dimension: int) -> None:
         if vector.shape == (dimension,):
@@ -167,6 +165,19 @@ def read_scp(path: StrPath) -> Scp:
     return Scp(path, keys, arks, ark, offset)
 
 
+def _read_binary(content: bytes) -> AnyFloats:
+    """The vector or matrix at the beginning of `content`."""
+    if content[len(BINARY) : 5] not in (b"FV ", b"DV ", b"FM ", b"DM "):
+        raise Malformed(f"holds {content[2:5].decode('latin-1')!r} where a vector or matrix of numbers is expected")
+    try:
+        values: AnyFloats = kaldiio.matio.read_kaldi(BytesIO(content))
+    except (AssertionError, ArithmeticError, ValueError, struct.error):
+        raise Malformed("the file ends too early, or holds other bytes where a size is expected") from None
+    if len(values) != int.from_bytes(content[6:10], "little"):  # kaldiio returns what is left of a vector
+        raise Malformed("the file ends too early")
+    return values
+
+
 _Places = tuple[list[str], list[str], Counts, Counts]
 """Keys, names of arks, which ark each is in, and offsets."""
 
@@ -180,9 +191,9 @@ def _of_one_ark(path: StrPath) -> _Places | None:
     _, _, place = content.partition(b"\n")[0].partition(b" ")
     ark, _, _ = place.rpartition(b":")
     lines = content.count(b"\n")
-    # Without the name of the ark, every line is a key, a blank and a number.
+    # Without the name of the ark, every line is a key, a blank, a number and a line end.
     short = content.replace(b" " + ark + b":", b" ")
-    is_regular = short.translate(None, _PRINTABLE) == b" \n" * lines
+    is_regular = short.endswith(b"\n") and short.translate(None, _PRINTABLE) == b" \n" * lines
     if not ark or not is_regular or len(short) + lines * (len(ark) + 1) != len(content):
         return None
     fields = short.decode().split()

@@ -13,7 +13,7 @@ from vpeval.asv.calibration import Calibration, fit
 from vpeval.asv.scoring import score_trials
 from vpeval.core.tables import read_table
 from vpeval.data.trials import Trials, read_trials, write_scores
-from vpeval.embeddings.directory import read_cached
+from vpeval.embeddings.speaker_vectors import read_cached
 from vpeval.metrics.scores import Floats
 from vpeval.protocols.verification import score_verification, scored_trials
 from vpeval.records.costs import marked

@@ -27,10 +27,11 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.anon.publish import read_missing
+from vpeval.anon.anonymised_set import read_missing
 from vpeval.core.errors import InputError
 from vpeval.data.layout import name_some
-from vpeval.embeddings.directory import Embeddings, read_embeddings, unit
+from vpeval.embeddings.speaker_vectors import Embeddings, read_embeddings
+from vpeval.metrics.vectors import directions
 from vpeval.protocols.findings import Finding
 from vpeval.records.attacks import LAZY, SIMILAR, attack_model
 from vpeval.records.metrics import describe
@@ -146,7 +147,7 @@ def examine(
 
 def _read_versions(embeddings: Path, name: str, system: str, partial: bool) -> Versions:
     original, anonymised = read_embeddings(embeddings / name), read_embeddings(embeddings / f"{name}_{system}")
-    return Versions(original.only(anonymised.utts) if partial else original, anonymised)
+    return Versions(original.with_utterances(anonymised.utts) if partial else original, anonymised)
 
 
 def compare(versions: Versions, others: Sequence[Versions] = ()) -> Similarity:
@@ -158,7 +159,7 @@ def compare(versions: Versions, others: Sequence[Versions] = ()) -> Similarity:
         )
     if len(original.speakers) < 2 or original.counts.max() < 2:
         raise InputError("needs two speakers, and two utterances of one of them, to be audited", original.directory)
-    o, a, owners = unit(original.vectors), unit(anonymised.vectors), original.owners
+    o, a, owners = directions(original.vectors), directions(anonymised.vectors), original.owners
     return Similarity(
         _gap(o, o, owners),
         _gap(o, a, owners),
@@ -419,7 +420,7 @@ def _across(versions: Versions, others: Sequence[Versions]) -> tuple[float, floa
         ours = versions.original.owners
         pairs += int((np.bincount(ours, minlength=speakers) * np.bincount(theirs[shared], minlength=speakers)).sum())
         for number, kind in enumerate(("original", "anonymised")):
-            left, right = (unit(getattr(side, kind).vectors) for side in (versions, other))
+            left, right = (directions(getattr(side, kind).vectors) for side in (versions, other))
             totals[number] += (_sums(left, ours, speakers) * _sums(right[shared], theirs[shared], speakers)).sum()
     return (float(totals[0] / pairs), float(totals[1] / pairs)) if pairs else None
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.embeddings.directory import Embeddings
+from vpeval.embeddings.speaker_vectors import Embeddings
 from vpeval.metrics.intervals import mean_intervals
 from vpeval.protocols.speaker_values import SpeakerValue
 from vpeval.records.record import Record

@@ -23,7 +23,7 @@ from vpeval.asv.inference import NEVER, Attacked, Lesson, deal_classes, deal_val
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.data.attributes import FEWEST, Attribute
-from vpeval.embeddings.directory import Embeddings
+from vpeval.embeddings.speaker_vectors import Embeddings
 from vpeval.metrics.bootstrap import interval_notes, multiplicities
 from vpeval.metrics.inference import class_weights, entropy, information, rank_correlation
 from vpeval.metrics.intervals import SpeakerInterval, mean_intervals, studentised_interval

@@ -8,7 +8,7 @@ import numpy as np
 
 from vpeval.asv.comparison import Comparison
 from vpeval.core.errors import InputError
-from vpeval.embeddings.directory import Embeddings
+from vpeval.embeddings.speaker_vectors import Embeddings
 from vpeval.metrics.draws import picked
 from vpeval.metrics.linkability import linkability
 from vpeval.metrics.one_minus_eer import compare_all
@@ -92,7 +92,7 @@ def _with_side(
     seed: int,
 ) -> list[Record]:
     """Linkability of the speakers of a curve for an attacker who knows an attribute of each, exactly."""
-    groups = side.of(enrolled)
+    groups = side.with_speakers(enrolled)
     place = {spk: i for i, spk in enumerate(enrolled)}
     owner = np.array([place[spk] for spk in plain.speakers])
     known = np.flatnonzero(groups[owner])

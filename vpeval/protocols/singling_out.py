@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vpeval.asv.comparison import Comparison
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
-from vpeval.embeddings.directory import Embeddings
+from vpeval.embeddings.speaker_vectors import Embeddings
 from vpeval.metrics.singling_out import singling_out_within
 from vpeval.protocols.curve import Curve, warn_of_shared_utts
 from vpeval.protocols.extrapolation import carry_on, singling_out_law

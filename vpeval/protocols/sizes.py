@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
+from vpeval.core.arrays import Counts
 from vpeval.core.errors import InputError
-from vpeval.embeddings.directory import Embeddings, Indices
+from vpeval.embeddings.speaker_vectors import Embeddings
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,11 @@ class Conversation:
     """A number L of utterances per vector (None: all of a speaker) and the speakers who have enough of them."""
 
     n_utts: int | None
-    who: Indices
+    who: Counts
 
 
 def conversations(
-    sizes: Sizes, test: Embeddings, among: Indices, vectors: int = 1, speakers: int = 1
+    sizes: Sizes, test: Embeddings, among: Counts, vectors: int = 1, speakers: int = 1
 ) -> list[Conversation]:
     """For every L in `sizes` the speakers `among` all with utterances for `vectors` vectors.
 

@@ -15,7 +15,7 @@ import logging
 import numpy as np
 
 from vpeval.core.errors import InputError
-from vpeval.embeddings.directory import Embeddings, split
+from vpeval.embeddings.speaker_vectors import Embeddings, split
 from vpeval.metrics.intervals import NO_INTERVAL
 from vpeval.metrics.rank_histograms import Ranks, Ties
 from vpeval.metrics.ranks import count_rivals

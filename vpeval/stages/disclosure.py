@@ -49,7 +49,7 @@ class Disclosure:
 
     def make(self, out: Path) -> str:
         """Rank every input among the references."""
-        from vpeval.embeddings.directory import read_pooled
+        from vpeval.embeddings.speaker_vectors import read_pooled
         from vpeval.protocols.srd import of_pool
 
         pooled, recipe = read_pooled(self.vectors), self.plan.recipe

@@ -71,7 +71,7 @@ class Inference:
     def make(self, out: Path) -> str:
         """Learn and attack."""
         from vpeval.data.attributes import read_attributes
-        from vpeval.embeddings.directory import read_pooled
+        from vpeval.embeddings.speaker_vectors import read_pooled
         from vpeval.protocols.inference import of_recipe
 
         plan, attack = self.plan, self.attack

@@ -85,7 +85,7 @@ class Legal:
     def make(self, out: Path) -> str:
         """Link or single out."""
         from vpeval.data.attributes import read_attributes
-        from vpeval.embeddings.directory import join, read_pooled
+        from vpeval.embeddings.speaker_vectors import join, read_pooled
         from vpeval.protocols import linkability, singling_out
         from vpeval.protocols.side import UseCase, sides_of
 
@@ -96,9 +96,9 @@ class Legal:
         enroll, test = join(enrolled), join(tried)
         # Who is not enrolled cannot be linked, and who is not tried cannot be singled out: they are impostors only.
         if self.metric == "linkability":
-            test = test.of(enroll.speakers)
+            test = test.with_speakers(enroll.speakers)
         else:
-            enroll = enroll.of(test.speakers)
+            enroll = enroll.with_speakers(test.speakers)
         protocol = linkability.of_recipe if self.metric == "linkability" else singling_out.of_recipe
         plan, settings = self.plan, self.plan.settings
         names = dict.fromkeys((*self.sides.enrolls, *self.sides.tests))

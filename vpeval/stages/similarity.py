@@ -30,7 +30,7 @@ class Similarity:
             files=(RECORDS,),
             inputs=(self.vectors / self.name, self.vectors / version(self.name, self.plan.system, "a")),
             options={"seed": self.plan.settings.seed, "resamples": RESAMPLES, **self.tags},
-            code=("vpeval.protocols.similarity", "vpeval.embeddings.pairs"),
+            code=("vpeval.protocols.similarity", "vpeval.embeddings.cosines"),
         )
 
     @property
@@ -46,16 +46,16 @@ class Similarity:
 
     def make(self, out: Path) -> str:
         """Compare all pairs of utterances."""
-        from vpeval.anon.publish import read_missing
-        from vpeval.embeddings.directory import read_embeddings
-        from vpeval.embeddings.pairs import AllPairs
+        from vpeval.anon.anonymised_set import read_missing
+        from vpeval.embeddings.cosines import AllPairs
+        from vpeval.embeddings.speaker_vectors import read_embeddings
         from vpeval.protocols.similarity import MODES, score_similarity
         from vpeval.records.record import write_records
 
         original, anonymised = (read_embeddings(path) for path in self.step.inputs)
         if read_missing(self.plan.anonymised(self.name)).utts:
-            original = original.only(anonymised.utts)
-        pairs = AllPairs.of(original, anonymised)
+            original = original.with_utterances(anonymised.utts)
+        pairs = AllPairs.from_versions(original, anonymised)
         records = score_similarity(pairs, MODES, out / RECORDS, RESAMPLES, self.plan.settings.seed)
         write_records(out / RECORDS, [record.tagged(self.tags) for record in records])
         return f"voice similarity of {len(original.speakers)} speakers"

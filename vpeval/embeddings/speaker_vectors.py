@@ -22,7 +22,6 @@ from vpeval.core.seeds import generator
 from vpeval.core.tables import read_rows, write_table
 from vpeval.data.directory import read_utt2spk
 from vpeval.embeddings.ark import Scp, read_scp, write_vectors
-from vpeval.metrics.vectors import directions
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ class Embeddings:
         utts = tuple(map(self.utts.__getitem__, rows.tolist()))
         return Embeddings(self.directory, names, utts, self.vectors[rows], starts)
 
-    def of(self, speakers: Iterable[str]) -> Embeddings:
+    def with_speakers(self, speakers: Iterable[str]) -> Embeddings:
         """The same directory with some of its speakers; those that it does not have are passed over."""
         wanted = set(speakers)
         if wanted >= set(self.speakers):
@@ -126,7 +125,7 @@ class Embeddings:
         are_wanted = np.fromiter((spk in wanted for spk in self.speakers), bool, len(self.speakers))
         return self._some(np.repeat(are_wanted, self.counts))
 
-    def only(self, utts: Iterable[str]) -> Embeddings:
+    def with_utterances(self, utts: Iterable[str]) -> Embeddings:
         """The same directory with some of its utterances."""
         return self._some(np.fromiter(map(set(utts).__contains__, self.utts), bool, len(self.utts)))
 
@@ -175,7 +174,7 @@ def read_embeddings(directory: str | PathLike[str]) -> Embeddings:
     utts, speakers = read_columns(utt2spk, "utterance", "speaker")
     if utts != index.keys:
         speakers = _speakers_of(index, utt2spk)
-    order = _Order.of(index.keys, speakers)
+    order = _Order.by_speaker(index.keys, speakers)
     return order.embeddings(folder, index.keys, index.vectors(order.rows))
 
 
@@ -195,13 +194,13 @@ def _speakers_of(index: Scp, utt2spk: Path) -> list[str]:
 def group(directory: Path, vectors: Mapping[str, np.ndarray], speaker_of: Mapping[str, str]) -> Embeddings:
     """Group utterance vectors by speaker; `directory` is where complaints point to."""
     utts = list(vectors)
-    order = _Order.of(utts, [speaker_of[utt] for utt in utts])
+    order = _Order.by_speaker(utts, [speaker_of[utt] for utt in utts])
     return order.embeddings(directory, utts, np.stack([vectors[utts[row]] for row in order.rows.tolist()]))
 
 
 def group_rows(directory: Path, utts: Sequence[str], speakers: Sequence[str], vectors: AnyFloats) -> Embeddings:
     """The same of a matrix: row i is of ``utts[i]``, which ``speakers[i]`` speaks."""
-    order = _Order.of(utts, speakers)
+    order = _Order.by_speaker(utts, speakers)
     return order.embeddings(directory, utts, vectors[order.rows])
 
 
@@ -214,7 +213,7 @@ class _Order:
     rows: Counts
 
     @classmethod
-    def of(cls, utts: Sequence[str], speakers: Sequence[str]) -> _Order:
+    def by_speaker(cls, utts: Sequence[str], speakers: Sequence[str]) -> _Order:
         """The order of utterances in any order; ``speakers[i]`` speaks ``utts[i]``."""
         names = sorted(set(speakers))
         place = {name: i for i, name in enumerate(names)}
@@ -255,7 +254,7 @@ def pool(parts: Sequence[Embeddings]) -> Embeddings:
         seen.update(part.utts)
     utts = [utt for part in parts for utt in part.utts]
     speakers = [part.speakers[owner] for part in parts for owner in part.owners.tolist()]
-    order = _Order.of(utts, speakers)
+    order = _Order.by_speaker(utts, speakers)
     vectors = np.empty((len(utts), parts[0].vectors.shape[1]), np.result_type(*(part.vectors for part in parts)))
     places = np.split(np.argsort(order.rows), np.cumsum([len(part.utts) for part in parts])[:-1])
     for place, part in zip(places, parts, strict=True):
@@ -300,8 +299,3 @@ def _mean(rows: AnyFloats) -> Floats:
 def _line_of(utt2spk: Path, column: int, name: str) -> int | None:
     rows = read_rows(utt2spk, "utterance", "speaker")
     return next((line for line, fields in rows if fields[column] == name), None)
-
-
-def unit(vectors: AnyFloats) -> Floats:
-    """Vectors of length one, in double precision."""
-    return directions(vectors)

@@ -1,10 +1,12 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Make the sets of a recipe from corpora in their released layouts; the Python half of local/prepare_sets.sh.
+"""Make the sets that a recipe.conf names from corpora in their released layouts.
 
-Usage: local/prepare_sets.py [options] --recipe NAME --sets 'SET ...' <corpus> <data-root>
- e.g.: local/prepare_sets.py --recipe vpc2020 --sets 'libri_dev_enrolls libri_dev_trials_f' /corpora data
+Usage: local/prepare_sets.sh [options] <recipe.conf> <corpus> <data-root>
+ e.g.: local/prepare_sets.sh --lists /corpora/vpc_lists egs/vpc2020/recipe.conf /corpora data
 
-Where the VoicePrivacy evaluation plan has numbers, a table compares them with what was made.
+<corpus> holds the corpora under the names of their archives (LibriSpeech, VCTK-Corpus-0.92, LibriTTS, cv-corpus-…/en,
+RAVDESS, IEMOCAP_full_release), or is a table of utterances. Resampled audio goes to <data-root>/local. Where the
+VoicePrivacy evaluation plan has numbers, a table compares them with what was made.
 """
 
 import sys
@@ -17,24 +19,29 @@ from vpeval.corpora.prepare import prepare
 from vpeval.corpora.protocol import ABSENT, OFFICIAL, REBUILT
 from vpeval.corpora.request import Request
 from vpeval.data.layout import name_some
+from vpeval.plan.recipe import read_recipe
 
 
 def main() -> None:
-    """Make the sets, print the comparison and what they rest on."""
+    """Make the sets, print the comparison and which protocol they follow."""
     parser = script.Parser(__doc__)
+    parser.add_argument("--full", type=script.boolean, help="no effect: the sets of these recipes are always whole")
     parser.add_argument("--seed", type=script.natural, default=0, help="of everything that is drawn (default: 0)")
-    parser.add_argument("--lists", type=Path, metavar="DIR", help="official lists of enrolments and trials")
-    parser.add_argument("--recipe", required=True)
-    parser.add_argument("--sets", required=True, type=str.split, help="sets that must be made")
     parser.add_argument(
-        "--optional", default=[], type=str.split, help="sets that are left out where a corpus is missing"
+        "--lists",
+        metavar="DIR",
+        help="official lists of enrolments and trials; without them the protocol is rebuilt, and results say so",
     )
+    parser.add_argument("recipe", metavar="recipe.conf", type=Path)
     parser.add_argument("corpus", type=Path)
     parser.add_argument("data", metavar="data-root", type=Path)
     args = parser.parse_args()
 
-    request = Request(args.corpus, args.data, args.seed, Lists(args.lists) if args.lists else None)
-    rows, statuses = prepare(args.recipe, [*args.sets, *args.optional], args.optional, request)
+    recipe = read_recipe(args.recipe)
+    needed = {*recipe.voice_sets, *recipe.speech_sets, *recipe.train_sets}
+    optional = {name for joined in recipe.emotion_sets for name in joined.sets}.union(recipe.pool_sets) - needed
+    request = Request(args.corpus, args.data, args.seed, Lists(Path(args.lists)) if args.lists else None)
+    rows, statuses = prepare(recipe.recipe, [*sorted(needed), *sorted(optional)], optional, request)
     if rows:
         print(f"Numbers of the evaluation plan, and those found:\n{render(rows)}")
     for name, status in statuses.items():

@@ -325,9 +325,10 @@ def test_the_official_vctk_utterances_give_the_numbers_of_tables_2_and_5(tmp_pat
 
 
 def test_the_script_of_a_recipe_prints_the_table_and_the_protocol(corpora: Path, tmp_path: Path) -> None:
-    conf = tmp_path / "recipe.conf"
+    conf = tmp_path / "toy/recipe.conf"
+    conf.parent.mkdir()
     conf.write_text(
-        'recipe=toy\nasv_pairs="libri_dev_enrolls:libri_dev_trials_f\n  libri_dev_enrolls:libri_dev_trials_m"\n'
+        'recipe=toy\nattackers=ecapa\nser=models/ser\nasv_pairs="libri_dev_enrolls:libri_dev_trials_f\n  libri_dev_enrolls:libri_dev_trials_m"\n'
         'asr_sets="x:libri_dev_trials_f,libri_dev_trials_m"\nemotion_sets="IEMOCAP_dev:IEMOCAP_dev"\n'
         'pool_sets="libritts_train_other_500"\n'
     )
@@ -337,3 +338,17 @@ def test_the_script_of_a_recipe_prints_the_table_and_the_protocol(corpora: Path,
     assert "libri_dev_trials_m        m" in done.stdout and "differs" in done.stdout
     assert "protocol: rebuilt for libri_dev_enrolls" in done.stdout
     assert "IEMOCAP_dev is left out: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    "line", ["$(touch x)", "train_sets=$(touch x)", "train_sets=a; touch x", "pool_sets=`touch x`"]
+)
+def test_a_recipe_with_commands_is_refused_and_nothing_runs(corpora: Path, tmp_path: Path, line: str) -> None:
+    conf = tmp_path / "toy/recipe.conf"
+    conf.parent.mkdir()
+    sets = "libri_dev_enrolls:libri_dev_trials_f"
+    conf.write_text(f"recipe=toy\nattackers=ecapa\nasv_pairs={sets}\nasr_sets=x:libri_dev_trials_f\n{line}\n")
+    command = [ROOT / "local/prepare_sets.sh", conf, corpora, tmp_path / "data"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and f"{conf}:5: " in done.stderr
+    assert not (tmp_path / "x").exists() and not (tmp_path / "data").exists()

@@ -93,7 +93,7 @@ def test_the_output_is_bounded_and_of_the_same_length_whatever_comes_in(name: st
 
 
 @given(st.integers(1, 24), st.integers(0, 2**32 - 1))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_roots_multiply_out_to_the_polynomial_they_came_from(order: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     lpc = mcadams.burg(rng.standard_normal((200, 7)), order)

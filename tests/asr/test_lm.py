@@ -20,7 +20,7 @@ def test_a_bigram_is_what_the_formula_gives_by_hand():
     assert math.exp(lm.score(("b",), "b")[0]) == pytest.approx(1 / (1 + 1) * b)
 
 
-@settings(derandomize=True, max_examples=40)
+@settings(max_examples=40)
 @given(sentences, st.integers(1, 4), st.integers(1, 3))
 def test_probabilities_sum_to_one_after_any_history_pruned_or_not(text, order, min_count):
     lm = estimate(text, order, min_count)

@@ -208,7 +208,7 @@ def test_a_full_disk_is_an_os_error_and_leaves_nothing(tmp_path: Path, monkeypat
     assert not list(tmp_path.iterdir())
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(arrays.arrays(np.int16, st.integers(1, 100)))
 def test_16_bit_samples_survive_writing_and_reading(tmp_path_factory: pytest.TempPathFactory, pcm: np.ndarray) -> None:
     path = tmp_path_factory.mktemp("wav") / "x.wav"

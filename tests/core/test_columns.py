@@ -29,7 +29,7 @@ def by_columns(path: Path) -> object:
         return str(error)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(PIECES, st.integers(1, 12))
 def test_columns_are_what_line_by_line_gives_and_so_are_complaints(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[str], block: int

@@ -144,7 +144,7 @@ def test_without_a_network_the_files_to_put_by_hand_are_listed(store: Path) -> N
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-    lines = complaint(model({"url": url}, {"hub": "a/b", "url": url})).splitlines()
+        lines = complaint(model({"url": url}, {"hub": "a/b", "url": url})).splitlines()
     assert lines[0] == "cannot get model toy:"
     assert lines[1].startswith(f"  url {url}: ") and "refused" in lines[1]
     assert lines[2].startswith("  hub a/b: ")

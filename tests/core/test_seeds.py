@@ -15,7 +15,7 @@ def test_a_seed_is_the_first_64_bits_of_a_sha256() -> None:
     assert derive(0, "trial", "spk", "f002") == int.from_bytes(bytes.fromhex(digest[:16]), "little")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(st.text(), max_size=3), st.lists(st.text(), max_size=3))
 def test_seeds_are_64_bits_and_differ_for_different_names(one: list[str], other: list[str]) -> None:
     assert 0 <= derive(*one) < 2**64

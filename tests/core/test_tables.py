@@ -90,7 +90,7 @@ def test_a_table_is_sorted_by_the_bytes_of_its_keys_whatever_the_locale(tmp_path
     assert (tmp_path / "t").read_text() == "B 1\na\nb 2\nb-1 3\né 4\n"
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.dictionaries(IDS, VALUES))
 def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, table: dict[str, str]) -> None:
     path = tmp_path_factory.mktemp("tables") / "t"

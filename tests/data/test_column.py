@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vpeval.core.errors import InputError
@@ -14,7 +14,6 @@ from vpeval.data.directory import DataDir
 
 words = st.text(st.characters(exclude_categories=("Z", "C")), min_size=1, max_size=8)
 values = st.lists(words, min_size=1, max_size=3).map(" ".join)
-same_file = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +30,6 @@ def read(path: Path, empty: bool = False) -> Column:
     return found
 
 
-@same_file
 @given(st.dictionaries(words, values, min_size=1, max_size=30), words)
 def test_a_column_is_equal_to_the_dictionary_of_its_file(tmp_path: Path, table: dict[str, str], other: str) -> None:
     write_table(tmp_path / "x", table)
@@ -50,7 +48,6 @@ def test_a_column_is_equal_to_the_dictionary_of_its_file(tmp_path: Path, table: 
     assert list(found.of(some[::-1])) == some[::-1]
 
 
-@same_file
 @given(
     st.lists(
         st.sampled_from(["a", "b", "é", " ", "\t", "\n", "\r", "\0", "\u3000", "\x1c", "a b\n", "b c\n"]), max_size=12

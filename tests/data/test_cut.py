@@ -21,7 +21,7 @@ def corpus(durations: dict[str, list[int]], path: str = "data/x") -> DataDir:
     )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     durations=st.dictionaries(
         st.text("abc", min_size=1, max_size=3), st.lists(st.integers(1, 9), min_size=1, max_size=4), min_size=1

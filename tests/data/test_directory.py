@@ -37,7 +37,7 @@ def test_the_files_are_in_kaldi_format(toy: DataDir) -> None:
     assert (toy.path / "trials").read_text().splitlines()[:2] == ["a a-2 target", "a b-2 nontarget"]
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(st.dictionaries(IDS, IDS, min_size=1))
 def test_files_are_sorted_as_sort_does_in_the_c_locale(
     tmp_path_factory: pytest.TempPathFactory, utt2spk: dict[str, str]

@@ -142,7 +142,7 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(utt2spk=LINES, text=LINES, newline=st.sampled_from(["\n", "\r\n"]), end=st.sampled_from(["", "\n"]))
 def test_after_mending_the_directory_is_valid_or_untouched(
     tmp_path_factory: pytest.TempPathFactory, utt2spk: list[str], text: list[str], newline: str, end: str

@@ -44,7 +44,7 @@ def test_a_fixed_session_is_enrolled_and_the_others_are_tried() -> None:
     assert Counter(label for _, _, label in sets.trials["f"].trials or ()) == {"target": 12, "nontarget": 24}
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     sessions=st.integers(2, 4),
     utts=st.integers(1, 4),

@@ -6,7 +6,7 @@ import kaldi_native_io
 import kaldiio
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -166,7 +166,6 @@ pieces = st.sampled_from(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(pieces, max_size=14).map("".join).map("k x.ark:4\n{}".format))
 @example("k x.ark:4\n x.ark:1\n7")
 @example("k x.ark:4\n x.ark:1\na 7")

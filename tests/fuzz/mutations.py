@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 EXAMPLES = int(os.environ.get("VPEVAL_FUZZ", "200"))
 """How often every target is tried; tests/run.sh --nightly true asks for 10,000."""
 
-fuzzed = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+fuzzed = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 
 # Control characters, halves of characters, what LaTeX, HTML, regular expressions and paths find special. No '|', as a
 # line of wav.scp that ends in one is a command.

@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy import SYSTEMS, toy_material
 
@@ -32,7 +32,7 @@ def test_a_williams_square_has_every_system_everywhere_and_after_every_other_equ
     assert len(followers) == systems * (systems - 1) and len(set(followers.values())) == 1
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10**6), listeners=st.integers(1, 9), half=st.integers(1, 2), boards=st.integers(0, 2))
 def test_every_listener_hears_every_system_equally_often_with_both_kinds_of_pairs(
     material, seed, listeners, half, boards

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 import random
 import socket
 import threading
@@ -21,14 +22,21 @@ LATER = (0.05, 0.2, 0.4, 0.6, 0.8)
 """Shares of all answers after which the server is killed; the first kills come before there are any."""
 
 
+def free_port():
+    """A port below those that the system gives to clients: theirs would be taken while the server is down."""
+    for port in range(20000 + os.getpid() % 10000, 32000):
+        with contextlib.closing(socket.socket()) as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no free port")
+
+
 def test_no_acknowledged_answer_is_lost_or_doubled(tmp_path):
     data = make_data(tmp_path / "data", seconds=0.1)
     test = toy_test(data, tmp_path / "test", listeners=LISTENERS, attention=0, headphones=0)
     qualities = {system: Quality(5, 5, 5, 5, 0.5) for system in ("original", *SYSTEMS)}
     answers = simulate_answers(test, qualities, Habits(), seed=0)
-    with contextlib.closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     load, ended, kills = Load(), threading.Event(), []
 
     def kill_again_and_again():

@@ -1,10 +1,7 @@
 """Slow, literal versions of the definitions, and score sets to try them on."""
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
-
-reproducible = settings(derandomize=True, deadline=None, max_examples=60)
 
 # Few distinct values make ties frequent; floats make them rare.
 _score = st.one_of(st.integers(-3, 3).map(float), st.floats(-20, 20, allow_nan=False))

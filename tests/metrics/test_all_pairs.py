@@ -28,7 +28,7 @@ def both(seed, sizes, condition, mode, digits):
 
 @pytest.mark.parametrize("mode", ["full", "vpc"])
 @pytest.mark.parametrize("condition", ["oo", "oa", "aa"])
-@settings(derandomize=True, deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(
     st.integers(0, 2**32),
     st.lists(st.integers(1, 7), min_size=2, max_size=5).filter(lambda sizes: max(sizes) > 1),

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import reproducible
 
 from vpeval.metrics import bootstrap
 from vpeval.metrics.bootstrap import (
@@ -65,7 +64,6 @@ def test_infinite_samples_do_not_become_nan():
     assert percentile_interval([-np.inf] * 30 + [1.0] * 970) == Interval(-np.inf, 1.0)
 
 
-@reproducible
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60))
 def test_interval_ends_are_samples_that_leave_a_fortieth_out_on_either_side(samples):
     interval = percentile_interval(samples)

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
-from oracles import pav_llrs, reproducible, score_sets
+from oracles import pav_llrs, score_sets
 
 from vpeval.metrics.cllr import cllr, min_cllr
 from vpeval.metrics.scores import pool
@@ -14,26 +14,22 @@ def literal(targets, nontargets):
     return (miss + np.mean([math.log2(1 + math.exp(s)) for s in nontargets])) / 2
 
 
-@reproducible
 @given(score_sets)
 def test_cllr_is_the_literal_mean(scores):
     assert cllr(pool(*scores)) == pytest.approx(literal(*scores), rel=1e-12)
 
 
-@reproducible
 @given(score_sets)
 def test_min_cllr_is_the_cllr_of_calibrated_scores(scores):
     assert min_cllr(pool(*scores)) == pytest.approx(literal(*pav_llrs(*scores)), abs=1e-9)
 
 
-@reproducible
 @given(score_sets)
 def test_min_cllr_lies_between_0_and_1_and_never_above_cllr(scores):
     pooled = pool(*scores)
     assert 0 <= min_cllr(pooled) <= min(1, cllr(pooled)) + 1e-12
 
 
-@reproducible
 @given(score_sets)
 def test_min_cllr_is_invariant_under_increasing_maps(scores):
     ranks = {s: i for i, s in enumerate(sorted({*scores[0], *scores[1]}))}

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
-from oracles import error_rates, reproducible, score_sets
+from oracles import error_rates, score_sets
 
 from vpeval.metrics.cllr import cllr, min_cllr
 from vpeval.metrics.curves import det_curve, ece_curves
@@ -21,7 +21,6 @@ def staircase_corners(targets, nontargets):
     return [points[0], *inner, points[-1]]
 
 
-@reproducible
 @given(score_sets)
 def test_det_points_are_the_corners_of_the_staircase(scores):
     curve = det_curve(pool(*scores))
@@ -50,7 +49,6 @@ def test_long_det_curves_are_thinned_and_keep_their_ends():
     assert np.abs(kept - full.p_fa).max() < 0.02
 
 
-@reproducible
 @given(score_sets)
 def test_ece_curves_pass_through_cllr_and_keep_their_order(scores):
     pooled = pool(*scores)

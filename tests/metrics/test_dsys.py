@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import pav_llrs, reproducible, score_sets
+from oracles import pav_llrs, score_sets
 
 from vpeval.metrics.dsys import dsys, dsys_null, dsys_pav
 from vpeval.metrics.resampling import ScoredTrials
@@ -21,7 +21,6 @@ def reference(targets, nontargets):
     return np.trapezoid(d * y1, centres)
 
 
-@reproducible
 @given(st.integers(0, 10**6), st.integers(20, 1200), st.integers(1, 400), st.sampled_from([1, 2, 6]))
 def test_dsys_is_the_reference_estimator(seed, n_targets, n_nontargets, digits):
     rng = np.random.default_rng(seed)
@@ -70,7 +69,6 @@ def test_the_null_level_is_reproducible():
     assert dsys_null(pooled, seed=1) != dsys_null(pooled, seed=2)
 
 
-@reproducible
 @given(score_sets)
 def test_calibrated_dsys_is_the_integral_over_the_likelihood_ratios_of_pav(scores):
     llr, _ = pav_llrs(*scores)

@@ -5,7 +5,7 @@ import pytest
 from eer import eer_tnt
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import error_rates, reproducible, score_sets
+from oracles import error_rates, score_sets
 from sklearn.metrics import roc_curve
 
 from vpeval.metrics.eer import (
@@ -52,7 +52,6 @@ def literal_rocch(targets, nontargets):
     return min(crossings)
 
 
-@reproducible
 @given(score_sets)
 def test_kaldi_eer_is_the_literal_loop(scores):
     assert eer_kaldi(pool(*scores)).value == literal_kaldi(*scores)
@@ -68,7 +67,6 @@ def literal_with_ties_decided(targets, nontargets, side):
     return next(found, None)
 
 
-@reproducible
 @given(score_sets)
 def test_the_fair_kaldi_eer_is_the_mean_over_both_ways_to_decide_ties(scores):
     size = len(scores[0])
@@ -100,19 +98,16 @@ def test_scores_that_float32_makes_equal_are_told_apart():
     assert eer_kaldi(pool(close[100:], close[:100])).value == 0.99
 
 
-@reproducible
 @given(score_sets)
 def test_threshold_eer_is_the_literal_quadratic_search(scores):
     assert eer_threshold(pool(*scores)).value == pytest.approx(literal_threshold(*scores), abs=1e-12)
 
 
-@reproducible
 @given(score_sets)
 def test_rocch_eer_is_the_least_chord_crossing(scores):
     assert eer_rocch(pool(*scores)).value == pytest.approx(literal_rocch(*scores), abs=1e-9)
 
 
-@reproducible
 @given(score_sets)
 def test_rocch_eer_agrees_with_the_eer_package(scores):
     targets, nontargets = ([np.float64(s) for s in own] for own in scores)
@@ -129,7 +124,6 @@ def test_threshold_eer_lies_at_the_crossing_of_scikit_learns_roc():
     assert eer_threshold(pool(targets, nontargets)).value == pytest.approx((fa[best] + 1 - hit[best]) / 2)
 
 
-@reproducible
 @given(score_sets)
 def test_rocch_eer_is_at_most_a_half_and_at_most_the_larger_error_at_any_threshold(scores):
     closest = eer_threshold(pool(*scores))
@@ -143,7 +137,6 @@ def test_rocch_eer_can_exceed_the_threshold_eer_where_no_threshold_balances_the_
     assert eer_rocch(pooled).value == pytest.approx(1 / 3)
 
 
-@reproducible
 @given(score_sets, st.randoms())
 def test_eers_depend_on_the_order_of_the_scores_only(scores, random):
     targets, nontargets = scores
@@ -203,7 +196,6 @@ def test_bengio_mariethoz_interval_stays_between_0_and_1():
     assert interval.lower == 0
 
 
-@reproducible
 @given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 5))
 def test_the_eers_of_many_samples_are_those_of_each(seed, width, most):
     rng = np.random.default_rng(seed)

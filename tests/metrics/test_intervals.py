@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp
-from oracles import reproducible
 
 from vpeval.metrics.intervals import (
     FEWEST,
@@ -38,7 +37,6 @@ def test_speakers_of_zero_and_one_have_the_exact_binomial_limits(events, trials)
     assert (found.lower, found.upper) == pytest.approx(clopper_pearson(events, trials), abs=0.004)
 
 
-@reproducible
 @given(st.lists(st.floats(0, 1), min_size=FEWEST, max_size=30))
 def test_an_interval_of_a_mean_holds_it_and_has_a_width(values):
     (found,) = mean_intervals(np.array(values)[:, None], resamples=200)
@@ -73,7 +71,6 @@ def test_no_resamples_are_no_interval_and_nothing_is_said_about_it():
     assert studentised_interval(0.1, np.empty(0), 10, {}).notes == {}
 
 
-@reproducible
 @given(st.floats(0, 1), st.integers(FEWEST, 40), st.integers(1, 50), st.integers(0, 2**32))
 def test_an_interval_of_a_rate_holds_it_and_has_a_width(rate, speakers, utts, seed):
     samples = np.clip(np.random.default_rng(seed).normal(rate, 0.05, 30), 0, 1)

@@ -2,14 +2,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import reproducible
 
 from vpeval.metrics.levels import Levels
 
 NUMBERS = st.one_of(st.integers(-5, 5).map(float), st.floats(-1e3, 1e3, allow_subnormal=False))
 
 
-@reproducible
 @given(st.lists(NUMBERS, min_size=1), st.lists(NUMBERS, min_size=1), st.sampled_from([0.0, 1e-6, 0.5]))
 def test_a_gap_is_what_a_search_would_find_and_unclear_only_near_a_level(levels, scores, margin):
     level, score = np.unique(levels), np.array(scores)

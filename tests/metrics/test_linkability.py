@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import reproducible
 
 from vpeval.metrics.draws import picked
 from vpeval.metrics.linkability import linkability
@@ -30,7 +29,6 @@ def test_uniform_ranks_give_one_over_n(n_all):
     assert link.chance == pytest.approx(1 / np.array(sizes))
 
 
-@reproducible
 @given(st.integers(2, 300), st.data())
 def test_the_product_is_the_ratio_of_binomial_coefficients(n_all, data):
     k = data.draw(st.integers(0, n_all - 1))
@@ -77,7 +75,6 @@ def test_draws_are_nested_and_depend_on_the_seed_only():
     assert not np.array_equal(drawn, linkability(counted, 41, sizes, draws=1, seed=4).per_speaker)
 
 
-@reproducible
 @given(st.lists(st.integers(0, 19), min_size=1, max_size=20))
 def test_more_enrolment_speakers_never_help_the_attacker(counts):
     values = linkability(rivals(counts), 20, range(1, 21)).values

@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp
-from oracles import reproducible
 
 from vpeval.core.seeds import generator
 from vpeval.metrics.eer import eer_rocch
@@ -46,7 +45,6 @@ def test_an_anonymiser_that_gives_everybody_the_same_voice_is_at_chance():
     assert [found.value for found in one_minus_eer(same, same[:20], np.arange(20), [2, 20, 40], 10)] == [0.5] * 3
 
 
-@reproducible
 @given(
     st.integers(0, 2**32),
     st.sampled_from(["cosine", "product"]),
@@ -123,7 +121,6 @@ def test_bins_move_the_ends_of_an_interval_by_less_than_its_hundredth(monkeypatc
         assert one.interval.upper == pytest.approx(other.interval.upper, abs=width / 100)
 
 
-@reproducible
 @given(st.integers(0, 2**32), st.floats(-30, 30))
 def test_it_depends_neither_on_scale_nor_on_the_precision_of_storage(seed, exponent):
     rng = np.random.default_rng(seed)

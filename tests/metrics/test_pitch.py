@@ -61,7 +61,7 @@ def test_few_frames_that_are_voiced_in_both_have_no_voiced_estimate():
     assert correlate_pitch(track, track).voiced is None
 
 
-@settings(derandomize=True, max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 999), st.integers(0, 999), st.integers(40, 150), st.integers(40, 150))
 def test_correlations_lie_between_minus_one_and_one(one, other, length, other_length):
     result = correlate_pitch(contour(one, length), contour(other, other_length))

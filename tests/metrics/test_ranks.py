@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import reproducible
 
 from vpeval.metrics import ranks
 from vpeval.metrics.ranks import count_rivals
@@ -106,7 +105,6 @@ seeds = st.integers(0, 2**32)
 scales = st.floats(-30, 30).map(lambda exponent: 10.0**exponent)
 
 
-@reproducible
 @given(seeds, scales, st.sampled_from([1.0, 1e-3]))
 def test_cosine_rivals_depend_neither_on_scale_nor_on_order(seed, scale, spread):
     rng = np.random.default_rng(seed)
@@ -121,7 +119,6 @@ def test_cosine_rivals_depend_neither_on_scale_nor_on_order(seed, scale, spread)
     assert np.array_equal(plain.tied[moved], other.tied)
 
 
-@reproducible
 @given(seeds, st.sampled_from(["cosine", "product", "euclidean"]))
 def test_rivals_do_not_depend_on_the_precision_of_storage(seed, similarity):
     rng = np.random.default_rng(seed)

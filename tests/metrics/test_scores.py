@@ -2,13 +2,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import pav_llrs, reproducible, score_sets
+from oracles import pav_llrs, score_sets
 from sklearn.isotonic import IsotonicRegression
 
 from vpeval.metrics.scores import pool
 
 
-@reproducible
 @given(score_sets)
 def test_pooling_keeps_each_distinct_score_once_with_its_counts(scores):
     targets, nontargets = scores
@@ -19,7 +18,6 @@ def test_pooling_keeps_each_distinct_score_once_with_its_counts(scores):
     assert (pooled.n_targets, pooled.n_nontargets) == (len(targets), len(nontargets))
 
 
-@reproducible
 @given(score_sets)
 def test_calibration_agrees_with_the_max_min_formula(scores):
     targets, nontargets = scores
@@ -30,7 +28,6 @@ def test_calibration_agrees_with_the_max_min_formula(scores):
     assert llr[np.searchsorted(pooled.score, targets)] == pytest.approx(expected, abs=1e-9)
 
 
-@reproducible
 @given(score_sets)
 def test_laplace_calibration_agrees_with_four_virtual_trials_in_the_sequence(scores):
     targets, nontargets = scores
@@ -50,7 +47,6 @@ def test_calibration_agrees_with_scikit_learn_on_many_scores():
     assert np.repeat(posterior, blocks.size) == pytest.approx(fitted)
 
 
-@reproducible
 @given(score_sets, st.data())
 def test_reweighting_equals_literally_repeating_trials(scores, data):
     targets, nontargets = map(np.array, scores)

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import reproducible
 from scipy.optimize import minimize
 from scipy.stats import betabinom
 
@@ -49,7 +48,6 @@ def test_a_share_of_exactly_one_over_n_is_not_above_chance():
     assert disclosure(np.array([[3.0, 1, 2, 2, 2]])).rank_spread.tolist() == [0.2]
 
 
-@reproducible
 @given(histograms)
 def test_the_mean_lies_between_zero_and_the_maximum(h):
     for estimator in ("empirical", "beta-binomial"):
@@ -58,7 +56,6 @@ def test_the_mean_lies_between_zero_and_the_maximum(h):
         assert found.max_d[0] <= np.log2(h.shape[1]) + 1e-9
 
 
-@reproducible
 @given(histograms.filter(lambda h: h[0, 0] > 0))
 def test_the_fit_is_a_distribution_whose_first_rank_is_the_observed_one(h):
     gamma = beta_binomial(h.shape[1], *fit_beta_binomial(h))[0]

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import recall_score
 
@@ -11,7 +11,6 @@ EMOTIONS = ["sad", "neu", "ang", "hap"]
 pairs = st.lists(st.tuples(st.sampled_from(EMOTIONS), st.sampled_from(EMOTIONS)), min_size=1, max_size=20)
 
 
-@settings(derandomize=True)
 @given(pairs)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 def test_the_recall_is_the_macro_recall_of_scikit_learn(labels):

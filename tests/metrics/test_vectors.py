@@ -5,14 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp
-from oracles import reproducible
 
 from vpeval.metrics.vectors import angles, directions, distinct_rows, ordering_product
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@reproducible
 @given(st.lists(finite, min_size=1, max_size=9))
 def test_directions_have_length_one_whatever_the_size_of_the_numbers(vector):
     (found,) = directions(np.array([vector]))

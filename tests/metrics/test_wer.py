@@ -4,7 +4,7 @@ import jiwer
 import kaldialign
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vpeval.core.errors import InputError
@@ -12,7 +12,6 @@ from vpeval.data.text import NORMALIZERS, vpc2020, vpc2024, vpc2026
 from vpeval.metrics.wer import ErrorCounts, count_errors, paired_test, score_texts, speaker_interval, sum_by_speaker
 
 words = st.lists(st.sampled_from("abc"), max_size=14)
-reproducible = settings(derandomize=True)
 pairs = st.lists(st.tuples(words, words), min_size=1, max_size=6)
 
 
@@ -21,14 +20,12 @@ def kaldi(ref, hyp):
     return [counts["ins"], counts["del"], counts["sub"], len(ref)]
 
 
-@reproducible
 @given(pairs)
 def test_the_split_into_insertions_deletions_and_substitutions_is_that_of_kaldi(texts):
     refs, hyps = zip(*texts, strict=True)
     assert count_errors(refs, hyps).tolist() == [kaldi(ref, hyp) for ref, hyp in texts]
 
 
-@reproducible
 @given(pairs)
 def test_the_total_is_that_of_jiwer(texts):
     texts = [(ref, hyp) for ref, hyp in texts if ref] or [(["a"], ["b"])]
@@ -52,7 +49,6 @@ def test_an_insertion_and_a_deletion_are_preferred_to_two_substitutions():
     assert count_errors([["a", "b"]], [["b", "c"]]).tolist() == [[1, 1, 0, 2]]
 
 
-@reproducible
 @given(words, words)
 def test_swapping_reference_and_hypothesis_keeps_the_number_of_errors(one, other):
     assert count_errors([one], [other])[0, :3].sum() == count_errors([other], [one])[0, :3].sum()
@@ -191,7 +187,6 @@ def test_vpc2026_lowers_and_deletes_the_listed_punctuation():
 
 
 @pytest.mark.parametrize("name", NORMALIZERS)
-@reproducible
 @given(text=st.text(st.characters(max_codepoint=0x24F) | st.sampled_from("'’—–…«»-"), max_size=30))
 def test_normalising_twice_changes_nothing(name, text):
     once = NORMALIZERS[name](text)

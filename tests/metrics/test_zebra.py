@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
-from oracles import pav_llrs, reproducible, score_sets
+from oracles import pav_llrs, score_sets
 from scipy.integrate import quad
 
 from vpeval.metrics.cllr import cross_entropy, min_cllr
@@ -31,7 +31,6 @@ def test_population_is_the_area_between_default_and_minimum_cross_entropy():
     assert zebra_population(pooled) == pytest.approx(quad(gap, 0, 1)[0], abs=1e-7)
 
 
-@reproducible
 @given(score_sets)
 def test_population_lies_just_below_the_information_gain_of_min_cllr(scores):
     pooled = pool(*scores)
@@ -46,7 +45,6 @@ def test_an_erasure_channel_discloses_exactly_the_information_gain_of_min_cllr()
     assert zebra_population(pooled) == pytest.approx(0.3 / LN4)
 
 
-@reproducible
 @given(score_sets)
 def test_population_stays_between_zero_and_its_maximum(scores):
     assert -1e-12 <= zebra_population(pool(*scores)) <= 1 / LN4 + 1e-12
@@ -66,7 +64,6 @@ def test_equal_scores_disclose_nothing():
     assert profile.individual == pytest.approx(0, abs=1e-15)
 
 
-@reproducible
 @given(score_sets)
 def test_individual_is_the_strongest_smoothed_likelihood_ratio_within_its_bound(scores):
     nt, nn = map(len, scores)

@@ -2,7 +2,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vpeval.core.errors import InputError
@@ -17,7 +17,6 @@ def test_libri_and_vctk_have_the_weights_of_2022():
     assert [weights(SETS)[name] for name in SETS[:3]] == [Fraction(1, 4), Fraction(1, 5), Fraction(1, 20)]
 
 
-@settings(derandomize=True)
 @given(st.sets(st.sampled_from(SETS), min_size=1))
 def test_weights_add_up_to_one(names):
     assert sum(weights(names).values()) == 1

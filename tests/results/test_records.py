@@ -144,7 +144,7 @@ RECORDS = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(RECORDS, max_size=3))
 def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, records: list[Record]) -> None:
     path = tmp_path_factory.mktemp("records") / "results.jsonl"

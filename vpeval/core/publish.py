@@ -23,7 +23,7 @@ STAMP = ".stamp.json"
 """What a published directory was made from; see `vpeval.jobs.stamps`."""
 
 INDEX = ".audio.json"
-"""What was seen of the audio of a set; see `vpeval.jobs.sound`."""
+"""What was seen of the audio of a set; see `vpeval.jobs.audio_digest`."""
 
 _OWN = {MARKER, STAMP, INDEX}
 _NFS = ".nfs"  # what a network file system makes of files that were removed while they were open

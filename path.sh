@@ -54,7 +54,7 @@ vpeval_setup() {
     return 0
   fi
 
-  # Hooks get the environment as it was outside (vpeval/anon/hooks.py).
+  # Hooks get the environment as it was outside (vpeval/anon/hook_input.py).
   [ -n "${VPEVAL_READY:-}" ] || export VPEVAL_OUTSIDE_PATH="$PATH" VPEVAL_OUTSIDE_PYTHONPATH="${PYTHONPATH:-}" \
     VPEVAL_OUTSIDE_LC_ALL="${LC_ALL:-}" VPEVAL_OUTSIDE_PYTHONUTF8="${PYTHONUTF8:-}"
   if [ -n "${VPEVAL_PYTHON:-}" ]; then

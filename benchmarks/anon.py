@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.anon.transcription import per_frame_mcadams
-from vpeval.anon import hooks
+from vpeval.anon import hook_program
 from vpeval.anon.mcadams import McAdams
 from vpeval.audio.io import RATE, read_audio
 from vpeval.core import seeds
@@ -33,7 +33,7 @@ def main() -> None:
     files = sorted(AUDIO.glob("[fm]03?/*-00[1-4].opus"))[:24]
     compare_mcadams(np.concatenate([read_audio(str(path)) for path in files[:6]]))
     for folder in sorted((ROOT / "local/anon").iterdir()):
-        time_hook(hooks.find_hook(str(folder)), files)
+        time_hook(hook_program.find_hook(str(folder)), files)
 
 
 def compare_mcadams(wave: np.ndarray) -> None:
@@ -64,7 +64,7 @@ def time_hook(hook: Path, files: list[Path]) -> None:
         start = time.perf_counter()
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=ONE_THREAD)
         spent = time.perf_counter() - start
-    name = hooks.system_name(hook)
+    name = hook_program.system_name(hook)
     if done.returncode:
         print(f"{name}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
     else:

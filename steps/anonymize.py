@@ -12,7 +12,7 @@ same command goes on where it stopped.
 from pathlib import Path
 
 from vpeval.anon import driver
-from vpeval.anon.hooks import find_hook
+from vpeval.anon.hook_program import find_hook
 from vpeval.cli import script
 
 

@@ -10,7 +10,7 @@ as steps/anonymize.sh does: files at 16 kHz, mono, 16 bit are linked, others con
 
 from pathlib import Path
 
-from vpeval.anon.folder import find_files, import_set, tell
+from vpeval.anon.import_files import find_files, import_set, report_import
 from vpeval.cli import script
 
 
@@ -30,7 +30,7 @@ def main() -> None:
     args = parser.parse_args()
     for delivery in find_files(args.folder, args.data, args.system, args.allow_missing):
         out = delivery.data.path.with_name(f"{delivery.data.name}_{args.system}")
-        tell(delivery, out, import_set(delivery, out))
+        report_import(delivery, out, import_set(delivery, out))
 
 
 if __name__ == "__main__":

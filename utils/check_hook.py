@@ -1,14 +1,14 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Tell within seconds whether a hook, and its preparation, keep the contract of docs/hooks.md.
+"""Check within seconds whether a hook and its preparation keep the contract of docs/hooks.md.
 
 Usage: utils/check_hook.py [options] <hook>
  e.g.: utils/check_hook.py local/anon/template/anonymize.py
        utils/check_hook.py --options '--edition 2024' mcadams
 
-Runs the hook five times on a few utterances and says of each promise whether it is kept: all files, right format,
+Runs the hook five times on a few utterances and checks each rule of the contract: all files, right format,
 durations, no silence, not its input, deterministic, independent of nj and order, one pseudo-speaker per speaker,
 another for enrolment and trial; and how long challenge data would take. A program that prepares the hook is run first,
-on the same utterances, unless stage 2 has run it already. Exit code 1 when a promise is broken.
+on the same utterances, unless stage 2 has run it already. Exit code 1 when a rule is broken.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from vpeval.anon import conformance, hooks
+from vpeval.anon import conformance, hook_program
 from vpeval.anon.calls import PATIENCE, Subject
 from vpeval.anon.conformance import Verdict
 from vpeval.cli import script
@@ -29,7 +29,7 @@ MARK = {"ok": "  ok  ", "warn": " warn ", "fail": " FAIL "}
 
 
 def main() -> int:
-    """Check the hook; exit code 1 when a promise is broken."""
+    """Check the hook; exit code 1 when a rule is broken."""
     parser = script.Parser(__doc__)
     parser.add_argument("--options", default="", metavar="STRING", help="options for the hook, as one word")
     parser.add_argument("--anon-level", choices=("spk", "utt"), default="spk", help="the level that you will use (spk)")
@@ -46,24 +46,24 @@ def main() -> int:
     parser.add_argument("hook")
     args = parser.parse_args()
 
-    hook = hooks.find_hook(args.hook)
+    hook = hook_program.find_hook(args.hook)
     failed = False
-    with tempfile.TemporaryDirectory(prefix="check_hook.") as room:
-        data = args.data or embedded(Path(room) / "mini_dev")
+    with tempfile.TemporaryDirectory(prefix="check_hook.") as work_dir:
+        data = args.data or embedded(Path(work_dir) / "mini_dev")
         sample = choose(data, args.spk_count, args.utts_per_spk)
         print(f"{hook} on {len(sample.utts)} utterances of {len(sample.speakers)} speakers:", flush=True)
-        subject = Subject(hook, args.options, args.anon_level, args.seed, args.time_limit, Path(room))
-        for verdict in judge(subject, sample):
+        subject = Subject(hook, args.options, args.anon_level, args.seed, args.time_limit, Path(work_dir))
+        for verdict in run_checks(subject, sample):
             print(f"[{MARK[verdict.state]}] {verdict.check}: {verdict.text}", flush=True)
             failed |= verdict.state == "fail"
     print("The hook breaks its contract; see docs/hooks.md." if failed else "The hook keeps its contract.")
     return 1 if failed else 0
 
 
-def judge(subject: Subject, sample: DataDir) -> Iterator[Verdict]:
+def run_checks(subject: Subject, sample: DataDir) -> Iterator[Verdict]:
     """Verdicts on the preparation, if there is one that stage 2 has not run yet, and on the hook."""
-    program = hooks.find_preparation(subject.hook)
-    learnt = hooks.prepared_dir(subject.hook)
+    program = hook_program.find_preparation(subject.hook)
+    learnt = hook_program.prepared_dir(subject.hook)
     if program and learnt.is_dir() and any(learnt.iterdir()):
         print(f"{program.name} is not called again: the hook uses {learnt}")
     elif program:

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vpeval.anon import formant_f0, vocoder, vtln
+from vpeval.anon import formant_f0, vocoder
 from vpeval.anon.vocoder import Speech
+from vpeval.audio import vtln
 from vpeval.audio.io import RATE
 
 SECONDS = 0.6

@@ -54,7 +54,7 @@ def cpu_profile(room: Path) -> dict[str, Any]:
 
 
 def full_profile(room: Path) -> dict[str, Any]:
-    from vpeval.asv import speechbrain  # noqa: F401  makes torchaudio importable
+    from vpeval.networks import speechbrain  # noqa: F401  makes torchaudio importable
 
     import torch  # isort: skip
     import torchaudio  # isort: skip
@@ -71,7 +71,7 @@ def full_profile(room: Path) -> dict[str, Any]:
 @pytest.mark.e2e
 @pytest.mark.parametrize("make_profile", [cpu_profile, full_profile], ids=["cpu", "full"])
 def test_a_profile_learns_and_gives_every_speaker_another_voice(make_profile, sets: Path, tmp_path: Path) -> None:
-    from vpeval.anon.xvector import pool, system
+    from vpeval.anon.xvector import learn, pool, system
 
     (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(make_profile(tmp_path)))
     profile, models = system.read_profile(tmp_path / "tiny.yaml"), tmp_path / "models"
@@ -80,10 +80,10 @@ def test_a_profile_learns_and_gives_every_speaker_another_voice(make_profile, se
     with pytest.raises(InputError, match=r"pool\.npz is missing; prepare the anonymiser first"):
         system.System(profile, models, pool.Rule(), trial, seeds)
 
-    assert system.prepare(profile, [sets / "train"], [sets / "pool"], models, nj=1)
+    assert learn.prepare(profile, [sets / "train"], [sets / "pool"], models, nj=1)
     made = {path.name for path in models.iterdir()}
     assert made == {".made", ".stamp.json", "plda.npz", "pool.npz", "synthesis.pt"}
-    assert not system.prepare(profile, [sets / "train"], [sets / "pool"], models, nj=1)
+    assert not learn.prepare(profile, [sets / "train"], [sets / "pool"], models, nj=1)
     with pytest.raises(InputError, match="is also in the pool"):
         system.System(profile, models, pool.Rule(), DataDir.load(sets / "pool"), {})
 

@@ -18,7 +18,7 @@ printf '%s\\n' "$@" >"$VPEVAL_HOOK_PREPARED/arguments"
 @pytest.fixture
 def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("vpeval.anon.hooks.ROOT", tmp_path)
+    monkeypatch.setattr("vpeval.anon.hook_program.ROOT", tmp_path)
     for name in ("train_a", "train_b", "pool"):
         (tmp_path / "data" / name).mkdir(parents=True)
     hook = tmp_path / "mine/anonymize.sh"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from toy_recipe import ROOT, SYSTEM, make_toy
 
-from vpeval.anon.provenance import Provenance
+from vpeval.anon.hook_program import Provenance
 from vpeval.core.errors import InputError
 from vpeval.jobs.stamps import STAMP, fingerprint, write_stamp
 from vpeval.plan.plan import Plan, Settings, make_plan

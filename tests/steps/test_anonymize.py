@@ -13,9 +13,8 @@ import pytest
 import soundfile as sf
 
 from vpeval.anon import driver
-from vpeval.anon.check import is_whole_wave
-from vpeval.anon.hooks import find_hook
-from vpeval.anon.provenance import read_provenance
+from vpeval.anon.anonymised_set import is_whole_wave
+from vpeval.anon.hook_program import find_hook, read_provenance
 from vpeval.audio.io import read_audio, write_wave
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir

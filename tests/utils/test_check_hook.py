@@ -203,7 +203,7 @@ def test_who_computes_for_longer_than_the_time_limit_before_the_first_file_is_no
     hook.chmod(0o755)
     data = sample.with_table("utt2seed", dict.fromkeys(UTT2SPK, "1"))
     call = Subject(hook, time_limit=0.4, work=tmp_path).call("slow", data, data)
-    assert (call.trouble, len(call.written)) == ("", 4)
+    assert (call.problem, len(call.written)) == ("", 4)
 
 
 def test_who_computes_without_end_is_ended_and_not_called_hanging(judge) -> None:
@@ -283,7 +283,7 @@ def test_a_copy_of_the_template_works_in_any_folder_and_from_any_folder(
     data = sample.with_table("utt2seed", dict.fromkeys(UTT2SPK, "1"))
     for name in ("anonymize.py", "anonymize.sh"):
         call = Subject(Path("mine") / name, work=tmp_path / "work").call(name, data, data)
-        assert (call.trouble, len(call.written)) == ("", 4)
+        assert (call.problem, len(call.written)) == ("", 4)
 
 
 def test_the_command_prints_verdicts_on_the_embedded_corpus_and_its_exit_code_tells() -> None:

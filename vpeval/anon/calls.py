@@ -1,8 +1,8 @@
-"""Calls of a hook or of its preparation under watch: what they wrote, when, and whether they had to be ended.
+"""Supervised calls of a hook or of its preparation: what they wrote, when, and whether they had to be ended.
 
-A program that loads a large model, or compiles one, writes nothing for minutes and is well. It is therefore ended only
-when it has shown no sign of life for the time limit (no file, no output, no CPU time of it and of what it started), or
-when it is still running after `PATIENCE` times that.
+A program that loads or compiles a large model may write nothing for minutes. It is therefore ended only when it shows
+no activity for the time limit (no file, no output, no CPU time of it and of its children), or when it is still running
+after `PATIENCE` times the limit.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ import resource
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from vpeval.anon import driver, hooks
-from vpeval.anon.originals import copy_audio, digests
-from vpeval.anon.rooms import is_own
+from vpeval.anon.driver import hash_file
+from vpeval.anon.hook_input import ROOT, WholeSet, copy_audio, environment, hook_data
+from vpeval.anon.hook_job import is_regular_file
+from vpeval.anon.hook_program import prepared_dir, split_options
 from vpeval.core import seeds
 from vpeval.core.processes import cpu_ticks, dying_with_me
 from vpeval.data.directory import DataDir
@@ -32,14 +33,14 @@ MOST_BYTES = 200 << 20
 PATIENCE = 10
 _LARGEST_FILE = 1 << 30
 _POLL_SECONDS = 0.05
-_TOLD_SECONDS = 10.0
+_REPORT_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Watched:
-    """How a program ended: what went wrong in words, and seconds until its end."""
+class Ended:
+    """How a program ended: the problem, if there was one, and the seconds until its end."""
 
-    trouble: str
+    problem: str
     seconds: float
 
 
@@ -49,9 +50,9 @@ class Call:
 
     data: DataDir
     out: Path
-    trouble: str
+    problem: str
     written: dict[str, Path]
-    strange: list[str]
+    unexpected: list[str]
     seconds: float
     finished: dict[str, float]
 
@@ -70,66 +71,66 @@ class Subject:
 
     def call(self, name: str, data: DataDir, whole: DataDir, reverse: bool = False, role: str = "trial") -> Call:
         """Run the hook on `data`, a part of `whole`, which is there for a role."""
-        room = self.work / name
-        split, out = room / "data", room / "wav"
-        copies = self._copied(whole, room)
-        driver.hook_data(data, room / "audio").write(split)
+        work_dir = self.work / name
+        split, out = work_dir / "data", work_dir / "wav"
+        copies = self._copied(whole, work_dir)
+        hook_data(data, work_dir / "audio").write(split)
         if reverse:
             _reverse_lines(split)
         out.mkdir()
-        command = [str(self.hook.resolve()), *hooks.split_options(self.options), str(split), str(out)]
+        command = [str(self.hook.resolve()), *split_options(self.options), str(split), str(out)]
         begun = time.time()
-        ended = self._run(command, room, out, hooks.Part(room / "set", whole.name, role))
-        changed = [path.stem for path, digest in digests(copies).items() if copies[path] != digest]
-        spoilt = f"changed its input ({name_some(changed)}), which it must only read" if changed else ""
+        ended = self._run(command, work_dir, out, WholeSet(work_dir / "set", whole.name, role))
+        changed = [path.stem for path, digest in _digests(copies).items() if copies[path] != digest]
+        damage = f"changed its input ({name_some(changed)}), which it must only read" if changed else ""
         known = {f"{utt}.wav": utt for utt in data.utts}
         files = sorted(path for path in out.iterdir() if not path.name.startswith("."))
-        written = {known[path.name]: path for path in files if path.name in known and is_own(path)}
-        strange = [path.name for path in files if path.name not in known or not is_own(path)]
+        written = {known[path.name]: path for path in files if path.name in known and is_regular_file(path)}
+        unexpected = [path.name for path in files if path.name not in known or not is_regular_file(path)]
         finished = {utt: path.stat().st_mtime - begun for utt, path in written.items()}
-        return Call(data, out, ended.trouble or spoilt, written, strange, ended.seconds, finished)
+        return Call(data, out, ended.problem or damage, written, unexpected, ended.seconds, finished)
 
-    def prepare(self, program: Path, learn: DataDir) -> Watched:
+    def prepare(self, program: Path, learn: DataDir) -> Ended:
         """Run the preparation of the hook; `learn` is what it trains on, and its pool."""
-        room = self.work / "prepare"
-        sets = [room / side for side in ("train", "pool")]
+        work_dir = self.work / "prepare"
+        sets = [work_dir / side for side in ("train", "pool")]
         for place in sets:
             if not place.exists():
-                self._copied(learn, room)
-                driver.hook_data(learn, room / "audio").write(place)
-        options = [*hooks.split_options(self.options), "--nj", "1", "--seed", str(self.seed)]
-        return self._run([str(program.resolve()), *options, *map(str, sets)], room, self._prepared, None)
+                self._copied(learn, work_dir)
+                hook_data(learn, work_dir / "audio").write(place)
+        options = [*split_options(self.options), "--nj", "1", "--seed", str(self.seed)]
+        return self._run([str(program.resolve()), *options, *map(str, sets)], work_dir, self._prepared, None)
 
-    def _copied(self, data: DataDir, room: Path) -> dict[Path, str]:
-        """Write `data` with copies of its audio to ``<room>/set``; digests of the copies."""
-        seen = driver.hook_data(data, room / "audio")
-        seen.write(room / "set")
-        places = {utt: Path(copy) for utt, copy in seen.wav.items()}
+    def _copied(self, data: DataDir, work_dir: Path) -> dict[Path, str]:
+        """Write `data` with copies of its audio to ``<work_dir>/set``; digests of the copies."""
+        copied = hook_data(data, work_dir / "audio")
+        copied.write(work_dir / "set")
+        places = {utt: Path(copy) for utt, copy in copied.wav.items()}
         copy_audio(data.wav, places)
-        return digests(places.values())
+        return _digests(places.values())
 
     @property
     def _prepared(self) -> Path:
-        return self.prepared or hooks.prepared_dir(self.hook)
+        return self.prepared or prepared_dir(self.hook)
 
-    def _run(self, command: list[str], room: Path, out: Path, part: hooks.Part | None) -> Watched:
-        environment = hooks.environment(self._prepared, part)
+    def _run(self, command: list[str], work_dir: Path, out: Path, whole: WholeSet | None) -> Ended:
+        variables = environment(self._prepared, whole)
         start = time.monotonic()
-        with open(room / "log", "wb") as output:
+        with open(work_dir / "log", "wb") as output:
             try:
                 child = subprocess.Popen(
-                    command, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL,
-                    process_group=0, preexec_fn=partial(_limit, dying_with_me()), cwd=hooks.ROOT,
+                    command, env=variables, stdout=output, stderr=output, stdin=subprocess.DEVNULL,
+                    process_group=0, preexec_fn=partial(_limit, dying_with_me()), cwd=ROOT,
                 )  # fmt: skip
             except OSError as error:
-                return Watched(f"cannot be started ({error.strerror}); is its first line (#!) right?", 0.0)
+                return Ended(f"cannot be started ({error.strerror}); is its first line (#!) right?", 0.0)
         with _ended_with(child):
-            trouble = self._watch(child, room / "log", out, start)
+            problem = self._watch(child, work_dir / "log", out, start)
         seconds = time.monotonic() - start
-        return Watched(trouble + _last_lines(room / "log") if trouble else "", seconds)
+        return Ended(problem + _last_lines(work_dir / "log") if problem else "", seconds)
 
     def _watch(self, child: subprocess.Popen[bytes], output: Path, out: Path, start: float) -> str:
-        seen, ticks, alive, asked, told = (0, 0), 0, start, start, start
+        seen, ticks, active, polled, reported = (0, 0), 0, start, start, start
         while child.poll() is None:
             time.sleep(_POLL_SECONDS)
             now = time.monotonic()
@@ -137,12 +138,12 @@ class Subject:
             if size > MOST_BYTES:
                 return f"wrote more than {MOST_BYTES >> 20} MB and was ended; it would fill the disk"
             if (signs := (size, output.stat().st_size)) != seen:
-                seen, alive = signs, now
-            if now - asked > self.time_limit / 8:  # looking at all processes takes a moment
+                seen, active = signs, now
+            if now - polled > self.time_limit / 8:  # listing all processes takes a moment
                 if (used := cpu_ticks(child.pid)) != ticks:
-                    ticks, alive = used, now
-                asked = now
-            if now - alive > self.time_limit:
+                    ticks, active = used, now
+                polled = now
+            if now - active > self.time_limit:
                 return (
                     f"wrote nothing and used no CPU time for {self.time_limit:g} s and was ended; does it hang, or "
                     "wait for an input or a network?"
@@ -152,8 +153,8 @@ class Subject:
                     f"was still working after {PATIENCE * self.time_limit:g} s and was ended; if it is that slow, "
                     "allow for more time"
                 )
-            if now - told > _TOLD_SECONDS:
-                told = now
+            if now - reported > _REPORT_SECONDS:
+                reported = now
                 log.info("  %.0f s, %s", now - start, "files are being written" if size else "no file yet; it works")
         if child.returncode == -signal.SIGXFSZ:
             return f"wrote a file of more than {_LARGEST_FILE >> 30} GB; it would fill the disk"
@@ -168,6 +169,11 @@ def _reverse_lines(directory: Path) -> None:
         path = directory / name
         if path.exists():
             path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))
+
+
+def _digests(paths: Iterable[Path]) -> dict[Path, str]:
+    """SHA-256 of files; empty for a missing one."""
+    return {path: hash_file(path) if path.is_file() else "" for path in paths}
 
 
 def _limit(die_with_me: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""Does a hook keep the contract of docs/hooks.md? A few utterances, five calls, a verdict on each promise.
+"""Does a hook keep the contract of docs/hooks.md? A few utterances, five calls, a verdict on each rule.
 
 The hook runs on a trial set, some of whose audio is there twice under two names; on the same set again; on its halves,
 one of them with its lines in reverse order; and on the same audio as an enrolment set. What it writes is compared.
@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vpeval.anon.anonymised_set import check_output
 from vpeval.anon.calls import Call, Subject
-from vpeval.anon.check import check_output
-from vpeval.anon.hooks import PREPARED, WHOLE_SET
+from vpeval.anon.hook_input import PREPARED, WHOLE_SET
 from vpeval.audio.io import RATE, read_audio
 from vpeval.core import seeds
+from vpeval.core.arrays import Floats, Floats32
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import name_some
@@ -29,13 +29,13 @@ from vpeval.data.layout import name_some
 log = logging.getLogger(__name__)
 State = Literal["ok", "warn", "fail"]
 _SAME_VOICE_DB = 2.0
-_TOLD_APART = 0.2  # of the time of a call: what passes between the first file and the last tells the speed
+_MEASURABLE = 0.2  # of the time of a call: if less passes between the first file and the last, it shows no speed
 VPC_HOURS = {"LibriSpeech dev and test of VPC 2024": 8.5, "train-clean-360": 363.6}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found about one promise of the contract."""
+    """The result of checking one rule of the contract."""
 
     check: str
     state: State
@@ -49,18 +49,18 @@ def check_preparation(subject: Subject, program: Path, learn: DataDir) -> Iterat
         raise ValueError("a preparation needs a directory of its own")
     log.info("%s learns from %d utterances", program.name, len(learn.utts))
     first = subject.prepare(program, learn)
-    if first.trouble:
-        yield Verdict("prepares", "fail", f"{program.name} {first.trouble}")
+    if first.problem:
+        yield Verdict("prepares", "fail", f"{program.name} {first.problem}")
         return
     kept = _digests(home)
     text = f"exit code 0 after {first.seconds:.1f} s; {len(kept)} files in ${PREPARED}"
     if not kept:
-        text += ": what it keeps elsewhere does not count when it is decided whether anonymised data are up to date"
+        text += ": what it keeps elsewhere does not count when data are checked for being up to date"
     yield Verdict("prepares", "ok" if kept else "warn", text)
     log.info("%s a second time", program.name)
     again = subject.prepare(program, learn)
-    if again.trouble:
-        yield Verdict("prepares again", "fail", f"a second call fails: {program.name} {again.trouble}")
+    if again.problem:
+        yield Verdict("prepares again", "fail", f"a second call fails: {program.name} {again.problem}")
         return
     other = sorted(name for name, digest in _digests(home).items() if kept.get(name) != digest)
     if other:
@@ -92,8 +92,8 @@ def check(subject: Subject, sample: DataDir) -> Iterator[Verdict]:
         ]
         part2, again, enrolled = (job.result() for job in others)
     for call in (part1, part2, again, enrolled):
-        if call.trouble or len(call.written) < len(call.data.utts):
-            text = call.trouble or f"wrote {len(call.written)} of {len(call.data.utts)} files"
+        if call.problem or len(call.written) < len(call.data.utts):
+            text = call.problem or f"wrote {len(call.written)} of {len(call.data.utts)} files"
             yield Verdict("works again", "fail", f"a second call on the same speech fails: it {text}")
             return
     yield from _repeatable(whole, again, {**part1.written, **part2.written})
@@ -107,15 +107,15 @@ def _basics(call: Call) -> Iterator[Verdict]:
     """All files, in the right form, and speech in them."""
     utts = call.data.utts
     missing = [utt for utt in utts if utt not in call.written]
-    if call.trouble:
+    if call.problem:
         yield Verdict(
-            "runs", "fail", f"the hook {call.trouble} (it had written {len(call.written)} of {len(utts)} files)"
+            "runs", "fail", f"the hook {call.problem} (it had written {len(call.written)} of {len(utts)} files)"
         )
         return
     yield Verdict("runs", "ok", f"exit code 0 after {call.seconds:.1f} s")
-    if call.strange:
+    if call.unexpected:
         lacking = f", and {name_some(missing)} is missing" if missing else ""
-        yield Verdict("files", "fail", f"wrote {name_some(call.strange)}, which is no utterance of wav.scp{lacking}")
+        yield Verdict("files", "fail", f"wrote {name_some(call.unexpected)}, which is no utterance of wav.scp{lacking}")
         return
     if missing:
         yield Verdict(
@@ -177,12 +177,12 @@ def _one_voice(call: Call) -> Verdict:
 
 
 def speed_of(whole: Call, part: Call) -> Verdict:
-    """Start-up, which every job pays once, told apart from speech: by when files were there, else by the two calls."""
+    """Time per second of speech without the start-up of a job: from the times of files, else from two calls."""
     lengths = _lengths(whole.data)
     speech, first = sum(lengths.values()), min(whole.finished, key=lambda utt: whole.finished[utt])
     between = max(whole.finished.values()) - whole.finished[first]
     factor = between / max(speech - lengths[first], 1e-3)
-    if between < _TOLD_APART * whole.seconds:
+    if between < _MEASURABLE * whole.seconds:
         # Start-up takes most of the time, or all files are written at the end: more speech takes longer by that.
         factor = max(factor, (whole.seconds - part.seconds) / (speech - _speech(part.data)))
     start_up = max(whole.seconds - factor * speech, 0.0)
@@ -229,7 +229,7 @@ def _different(some: dict[str, Path], others: dict[str, Path]) -> list[str]:
     return [utt for utt, path in some.items() if path.read_bytes() != others[utt].read_bytes()]
 
 
-def _same_wave(before: NDArray[np.float32], after: NDArray[np.float32]) -> bool:
+def _same_wave(before: Floats32, after: Floats32) -> bool:
     """Whether one is the other, up to loudness."""
     if len(before) != len(after):
         return False
@@ -237,7 +237,7 @@ def _same_wave(before: NDArray[np.float32], after: NDArray[np.float32]) -> bool:
     return power > 0 and abs(float(np.dot(before, after))) > 0.9999 * power**0.5
 
 
-def _spectral_distance(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
+def _spectral_distance(one: Floats32, other: Floats32) -> float:
     """Mean difference in dB of spectrograms in broad bands and 64 ms frames; infinite when the tempo differs."""
     if abs(len(one) - len(other)) > 0.02 * len(one):
         return float("inf")
@@ -247,7 +247,7 @@ def _spectral_distance(one: NDArray[np.float32], other: NDArray[np.float32]) -> 
     return float(np.abs(spectra[0] - spectra[1])[loud].mean())
 
 
-def _broad_spectrogram(wave: NDArray[np.float32], size: int = 1024, bands: int = 24) -> NDArray[np.float64]:
+def _broad_spectrogram(wave: Floats32, size: int = 1024, bands: int = 24) -> Floats:
     frames = np.lib.stride_tricks.sliding_window_view(np.pad(wave, size // 2), size)[:: size // 4]
     power = np.abs(np.fft.rfft(frames * np.hanning(size))) ** 2
     edges = np.unique(np.geomspace(4, size // 2, bands + 1).astype(int))

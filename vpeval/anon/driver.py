@@ -1,57 +1,46 @@
-"""The driver of anonymisation hooks: seeds in, checked and published data directories out."""
+"""The driver of anonymisation hooks: it splits sets into jobs, and publishes what the hooks wrote after checks.
+
+Hooks get copies of the original audio, and the originals must not change meanwhile. A register beside every set holds
+the SHA-256 of each original when the set was first anonymised. A file with the known size and times counts as
+unchanged; any other is read again. Where wav.scp names another file than before, that file is the new
+original.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
+import os
 import shlex
-import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from vpeval.anon import hooks
-from vpeval.anon.check import Finding
-from vpeval.anon.originals import copy_audio, copy_of, register_of, verify
-from vpeval.anon.provenance import Provenance, audio_digest, hook_digest, hook_name, refuse_other
-from vpeval.anon.publish import wave_of, write_anonymised
-from vpeval.anon.rooms import ROOMS, Room
+from vpeval.anon import anonymised_set, hook_input, hook_program
+from vpeval.anon.anonymised_set import Finding, wave_of, write_anonymised
+from vpeval.anon.hook_input import SEEDS, copy_audio, hook_data, role_of, seeded
+from vpeval.anon.hook_job import ABOUT, COPIES, WHOLE, collect_interrupted
+from vpeval.anon.hook_program import Provenance, audio_digest, hook_digest, hook_name, refuse_other
 from vpeval.core import seeds
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
+from vpeval.core.tables import read_table, write_table
 from vpeval.data.directory import DataDir
-from vpeval.data.layout import is_pipe
+from vpeval.data.layout import is_pipe, name_some
 from vpeval.jobs import batch
-from vpeval.jobs.pieces import Pieces
+from vpeval.jobs.shards import Shards
 from vpeval.jobs.stamps import fingerprint
 
 log = logging.getLogger(__name__)
 TIMEOUT = 3600
-"""Seconds without a new file after which a hook is taken to hang."""
-WHOLE = "set"
-"""In the work directory: the whole set as hooks get it."""
-COPIES = "audio"
-"""Beside it: copies of the audio, which hooks may do with what they like."""
-ABOUT = "about.json"
-"""And what they are told about the set."""
-_SEEDS = "utt2seed"
-_ROOT = Path(__file__).resolve().parents[2]
-_WORKER = "steps/jobs/anonymize.py"
-
-
-def role_of(data: DataDir) -> str:
-    """Enrolment, trial or training: sets of different roles get different pseudo-speakers."""
-    return "enroll" if data.enrolls is not None else "trial" if data.trials is not None else "train"
-
-
-def seeded(source: Path, seed: int, level: seeds.Level) -> DataDir:
-    """A data directory as hooks get it: with utt2seed, and with audio that is found from anywhere."""
-    data = DataDir.load(source)
-    wav = {utt: entry if is_pipe(entry) else str(Path(entry).resolve()) for utt, entry in data.wav.items()}
-    utt2seed = seeds.utt2seed(data.utt2spk, seed, role_of(data), level)
-    return data.with_table(_SEEDS, utt2seed).with_table("wav.scp", wav)
+"""Seconds without a new file after which a hook is ended."""
+_JOB = Path(__file__).resolve().parents[2] / "steps/jobs/anonymize.py"
+_THREADS = 8
 
 
 @dataclass(frozen=True)
@@ -75,10 +64,10 @@ class Anonymiser:
 
     @cached_property
     def provenance(self) -> Provenance:
-        """What is kept with the sets that it makes."""
+        """The record that is kept with the sets that it makes."""
         return Provenance(
             hook_name(self.hook),
-            shlex.join(hooks.split_options(self.options)),
+            shlex.join(hook_program.split_options(self.options)),
             hook_digest(self.hook),
             self.level,
             self.seed,
@@ -88,21 +77,21 @@ class Anonymiser:
 def anonymize(
     anonymiser: Anonymiser, sets: Mapping[Path, Path], launch: Launch, overwrite: bool = False
 ) -> dict[Path, list[Finding]]:
-    """Run a hook on data directories and publish what `sets` says: source → output.
+    """Run a hook on the data directories `sets` (source → output) and publish the outputs.
 
-    Returns what was found in the utterances of every output that had work to do, and says so. A set that was made by
-    another hook, or with other options, level or seed, is replaced only if it may be (`overwrite`).
+    Returns the findings of all utterances of the outputs that had work to do, and logs them. A set that was made by
+    another hook, or with other options, level or seed, is replaced only with `overwrite`.
     """
     if not overwrite:
         refuse_other(anonymiser.provenance, sets.values())
     findings: dict[Path, list[Finding]] = {}
     start, fresh = time.time(), list[float]()
 
-    def publish(target: batch.Target, pieces: Pieces) -> None:
+    def publish(target: batch.Target, shards: Shards) -> None:
         _refuse_changed(target)
-        found = {utt: Finding(utt, **json.loads(bytes(result))) for utt, result in pieces.results()}
+        found = {utt: Finding(utt, **json.loads(bytes(result))) for utt, result in shards.results()}
         findings[target.out] = [found[utt] for utt in target.data.utts]
-        # After an interruption, only what was written in this call tells how fast the hook is.
+        # After an interruption, only files of this call show how fast the hook is.
         for utt, spk in target.data.utt2spk.items():
             if wave_of(target.new, spk, utt).stat().st_mtime >= start:
                 fresh.append(found[utt].seconds)
@@ -110,15 +99,14 @@ def anonymize(
         digest = audio_digest((found.utt, found.sha256) for found in findings[target.out])
         replace(anonymiser.provenance, audio=digest).write(target.new)
 
+    hook = anonymiser.hook
     task = batch.Task(
         name="anonymize",
-        worker=(
-            str(_ROOT / _WORKER),
-            *(
-                str(anonymiser.hook.resolve()),
-                f"--options={anonymiser.options}",
-                str(hooks.prepared_dir(anonymiser.hook)),
-            ),
+        worker=(str(_JOB),),
+        arguments=(
+            str(hook.resolve()),
+            f"--options={anonymiser.options}",
+            str(hook_program.prepared_dir(hook)),
             str(launch.timeout),
         ),
         tables=None,
@@ -127,59 +115,63 @@ def anonymize(
         finish=publish,
         makes="file",
     )
-    targets = [_target(anonymiser, source, out) for source, out in sets.items()]
+    targets = [make_target(anonymiser, source, out) for source, out in sets.items()]
     try:
         batch.run(task, targets, launch.cmd, launch.nj, launch.log_dir)
     except InputError:
         for target in targets:
-            if register_of(target.source).is_file():
-                verify(target.source, target.data.wav)  # if that is why, it is what has to be said
+            if _register(target.source).is_file():
+                verify_originals(target.source, target.data.wav)  # changed originals explain any other error
         raise
-    _tell(findings)
+    for out, found in findings.items():
+        report_findings(out, found, len(found))
     if fresh:
         log.info("real-time factor %.3f with %d jobs", (time.time() - start) / sum(fresh), launch.nj)
     return findings
 
 
-def _tell(findings: Mapping[Path, Sequence[Finding]]) -> None:
-    """A line on every set, and on utterances that somebody should listen to."""
-    for out, found in findings.items():
-        log.info("%s: %d utterances, %.0f s of speech", out, len(found), sum(one.seconds for one in found))
-        for what, count in (
-            ("identical to their source", sum(one.identical for one in found)),
-            ("clipped", sum(one.clipped for one in found)),
-            ("more than 50 % longer or shorter than their source", sum(one.drifted for one in found)),
-        ):
-            if count:
-                log.warning("%s: WARNING: %d of %d utterances are %s", out, count, len(found), what)
+def report_findings(out: Path, findings: Sequence[Finding], total: int, first: Iterable[tuple[int, str]] = ()) -> None:
+    """Log a line on a set of `total` utterances, and warnings of `first` and of utterances to listen to."""
+    log.info("%s: %d utterances, %.0f s of speech", out, len(findings), sum(one.seconds for one in findings))
+    for count, what in (
+        *first,
+        (sum(one.identical for one in findings), "identical to their source"),
+        (sum(one.clipped for one in findings), "clipped"),
+        (sum(one.drifted for one in findings), "more than 50 % longer or shorter than their source"),
+    ):
+        if count:
+            log.warning("%s: WARNING: %d of %d utterances are %s", out, count, total, what)
 
 
-def _target(anonymiser: Anonymiser, source: Path, out: Path) -> batch.Target:
+def make_target(anonymiser: Anonymiser, source: Path, out: Path) -> batch.Target:
+    """A set to anonymise, and everything that the result depends on."""
     hook, seed, level = anonymiser.hook, anonymiser.seed, anonymiser.level
+    files = hook_program.files_of(hook)
     options = {"options": anonymiser.provenance.options, "level": level, "seed": seed, "out": out}
-    made_from = fingerprint([source, *hooks.files_of(hook)], options, [_WORKER, *hooks.code_of(hook)])
-    return batch.Target(partial(seeded, source, seed, level), out, made_from, source, tuple(hooks.files_of(hook)))
-
-
-def hook_data(data: DataDir, folder: Path) -> DataDir:
-    """A data directory as hooks see it: with the copies of its audio in `folder`."""
-    wav = {utt: str(copy_of(folder, data.utt2spk[utt], utt, entry)) for utt, entry in data.wav.items()}
-    return data.with_table("wav.scp", wav)
+    makers = [hook_input, anonymised_set, *hook_program.library_code(hook)]
+    made_from = fingerprint([source, *files], options, makers)
+    return batch.Target(partial(seeded, source, seed, level), out, made_from, source, tuple(files))
 
 
 def _begin(target: batch.Target) -> None:
     """Put into the work directory what the jobs give to their hooks."""
-    data, copies = target.data, (target.work / COPIES).resolve()
-    verify(target.source, data.wav)
-    seen = hook_data(data, copies)
-    copy_audio(data.wav, {utt: Path(copy) for utt, copy in seen.wav.items()})
-    seen.write(target.work / WHOLE)
+    data = target.data
+    verify_originals(target.source, data.wav)
+    copied = hook_data(data, (target.work / COPIES).resolve())
+    copy_audio(data.wav, {utt: Path(copy) for utt, copy in copied.wav.items()})
+    copied.write(target.work / WHOLE)
     write_text(target.work / ABOUT, json.dumps({"name": target.source.name, "role": role_of(data)}))
+
+
+def _recover(target: batch.Target) -> set[str]:
+    """Collect the files of hooks that were killed; return the utterances that are there."""
+    collect_interrupted(target.work, target.new, target.data.utt2spk)
+    return {path.stem for path in (target.new / "wav").glob("*/*.wav")}
 
 
 def _refuse_changed(target: batch.Target) -> None:
     """Refuse to publish what was made while the originals changed."""
-    verify(target.source, target.data.wav)
+    verify_originals(target.source, target.data.wav)
     now = fingerprint([target.source], {}).inputs
     if any(target.fingerprint.inputs[name] != digest for name, digest in now.items()):
         raise InputError("changed while it was being anonymised; see to it that nobody writes there", target.source)
@@ -187,14 +179,53 @@ def _refuse_changed(target: batch.Target) -> None:
 
 def _unseeded(data: DataDir) -> DataDir:
     """The tables of the original set, without what was added for the hook."""
-    if (data.path / _SEEDS).is_file():
+    if (data.path / SEEDS).is_file():
         return DataDir.load(data.path)  # it has seeds of its own
-    return replace(data, utt_tables={name: table for name, table in data.utt_tables.items() if name != _SEEDS})
+    return replace(data, utt_tables={name: table for name, table in data.utt_tables.items() if name != SEEDS})
 
 
-def _recover(target: batch.Target) -> set[str]:
-    """Take whole files of hooks that were killed to their places, and clear away the rest; the utterances there."""
-    for folder in sorted((target.work / ROOMS).glob("*/wav")):
-        Room(folder, target.new, target.data.utt2spk).take_all(whole=True)
-    shutil.rmtree(target.work / ROOMS, ignore_errors=True)
-    return {path.stem for path in (target.new / "wav").glob("*/*.wav")}
+def verify_originals(source: Path, wav: Mapping[str, str]) -> None:
+    """Raise an InputError if a file of `wav` changed since the set was first anonymised; register new ones."""
+    register = _register(source)
+    known = read_table(register) if register.is_file() else {}
+    files = {utt: entry for utt, entry in wav.items() if not is_pipe(entry)}
+    with ThreadPoolExecutor(_THREADS) as threads:
+        found = dict(threads.map(lambda item: (item[0], _describe(item[1], known.get(item[0], ""))), files.items()))
+    changed = [utt for utt, now in found.items() if utt in known and _is_changed(known[utt], now)]
+    if changed:
+        raise InputError(
+            f"the audio of {len(changed)} utterances ({name_some(changed)}) is no longer what it was when the set was "
+            f"first anonymised; a hook may have written to it. Restore the corpus; if the change is meant, remove "
+            f"{register}",
+            source,
+        )
+    if {**known, **found} != known:
+        with suppress(PermissionError):  # a directory of somebody else: then the register is of this call only
+            write_table(register, {**known, **found})
+
+
+def _register(source: Path) -> Path:
+    return source.with_name(f".{source.name}.originals")
+
+
+def _describe(entry: str, known: str) -> str:
+    """SHA-256, size, times and path of a file; the SHA-256 is that of `known` where the others are equal."""
+    try:
+        status = os.stat(entry)  # noqa: PTH116 (for every file of a corpus)
+    except OSError:
+        raise InputError("no such audio file; fix wav.scp or put the file there", entry) from None
+    described = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino} {entry}"
+    digest, _, before = known.partition(" ")
+    return f"{digest if before == described else hash_file(Path(entry))} {described}"
+
+
+def _is_changed(before: str, now: str) -> bool:
+    """Whether the same file has another content."""
+    (digest, *_, path), (other, *_, same) = before.split(" ", 5), now.split(" ", 5)
+    return path == same and digest != other
+
+
+def hash_file(path: Path) -> str:
+    """SHA-256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

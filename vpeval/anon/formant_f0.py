@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.anon.vocoder import Speech, analyze, synthesize
-from vpeval.anon.vtln import warp_map
+from vpeval.audio.vtln import warp_map
 
 _LOWEST_F0, _HIGHEST_F0 = 60.0, 500.0
 

@@ -14,8 +14,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.audio.f0 import track_pyin
 from vpeval.audio.io import RATE
-from vpeval.audio.pyin import track_pyin
 
 Real = NDArray[np.float64]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from vpeval.anon.hooks import find_hook
-from vpeval.anon.provenance import Provenance, hook_name, refuse_other
+from vpeval.anon.hook_program import Provenance, find_hook, hook_name, refuse_other
 from vpeval.asv.attackers import PRETRAINED, Attacker
 from vpeval.core.errors import InputError
 from vpeval.plan.plan import Plan
@@ -56,7 +55,7 @@ def refuse_surprises(plan: Plan, stages: Collection[int]) -> None:
 
 def _import(plan: Plan, evaluated: Iterable[str], trained: Iterable[str]) -> None:
     """Take files that were made elsewhere; everything is looked for before anything is done."""
-    from vpeval.anon.folder import find_files, import_set, tell
+    from vpeval.anon.import_files import find_files, import_set, report_import
 
     folder, learnt = Path(plan.settings.anonymized), tuple(trained)
     sets = [plan.original(name) for name in (*evaluated, *learnt)]
@@ -72,7 +71,7 @@ def _import(plan: Plan, evaluated: Iterable[str], trained: Iterable[str]) -> Non
         ) from None
     for delivery in deliveries:
         out = plan.anonymised(delivery.data.name)
-        tell(delivery, out, import_set(delivery, out, plan.settings.overwrite))
+        report_import(delivery, out, import_set(delivery, out, plan.settings.overwrite))
 
 
 def _trains(plan: Plan) -> bool:

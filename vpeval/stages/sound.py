@@ -21,7 +21,7 @@ class Pitch:
     def tracks(self) -> Step:
         """The F0 of the original speech, which all systems are compared with."""
         out = self.plan.exp / "f0" / self.name
-        return Step(10, out, ("tracks.npz",), (self.plan.original(self.name),), {}, ("vpeval.audio.tracks",))
+        return Step(10, out, ("tracks.npz",), (self.plan.original(self.name),), {}, ("vpeval.audio.f0",))
 
     @property
     def step(self) -> Step:
@@ -33,12 +33,12 @@ class Pitch:
             files=(RECORDS,),
             inputs=(*data, self.tracks.out / "tracks.npz"),
             options={"seed": self.plan.settings.seed, "resamples": RESAMPLES, **_tags(self.plan, self.name)},
-            code=("vpeval.protocols.pitch", "vpeval.audio.tracks"),
+            code=("vpeval.protocols.pitch", "vpeval.audio.f0"),
         )
 
     def track(self, out: Path) -> str:
         """Track the original speech."""
-        from vpeval.audio.tracks import track_all, write_tracks
+        from vpeval.audio.f0 import track_all, write_tracks
         from vpeval.data.directory import DataDir
 
         data = DataDir.load(self.plan.original(self.name))
@@ -47,8 +47,8 @@ class Pitch:
 
     def make(self, out: Path) -> str:
         """Track the anonymised speech and correlate."""
-        from vpeval.anon.publish import read_missing
-        from vpeval.audio.tracks import read_tracks, track_all
+        from vpeval.anon.anonymised_set import read_missing
+        from vpeval.audio.f0 import read_tracks, track_all
         from vpeval.data.directory import DataDir
         from vpeval.protocols.pitch import refuse_other_utterances, score_pitch
         from vpeval.records.record import write_records

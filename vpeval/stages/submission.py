@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from vpeval.anon.publish import read_missing
+from vpeval.anon.anonymised_set import read_missing
 from vpeval.core.errors import InputError
 from vpeval.data.layout import name_some
 from vpeval.jobs.steps import Step, bring_up_to_date

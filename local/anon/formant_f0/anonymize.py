@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 
 from vpeval.anon import formant_f0, hook
-from vpeval.cli import script
 from vpeval.core.errors import InputError
 
 
@@ -38,4 +37,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    script.main(main)
+    hook.start(main)

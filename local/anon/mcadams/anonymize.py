@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 
 from vpeval.anon import hook, mcadams
-from vpeval.cli import script
 
 
 def main() -> None:
@@ -25,7 +24,7 @@ def main() -> None:
         help="2020: alpha 0.8; 2022, 2024: alpha from 0.5-0.9; 2024 is that of 2026, too (default: 2020)",
     )
     parser.add_argument("--alpha", type=float, help="use this exponent instead of the edition's rule")
-    parser.add_argument("--lpc-order", type=script.positive, default=20, help="number of poles (default: 20)")
+    parser.add_argument("--lpc-order", type=int, default=20, help="number of poles (default: 20)")
     parser.add_argument("--window-ms", type=float, default=20.0, help="length of a frame (default: 20)")
     parser.add_argument("--shift-ms", type=float, default=10.0, help="from frame to frame (default: 10)")
     args = parser.parse_args()
@@ -45,4 +44,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    script.main(main)
+    hook.start(main)

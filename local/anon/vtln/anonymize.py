@@ -9,7 +9,6 @@ import numpy as np
 
 from vpeval.anon import hook
 from vpeval.audio.vtln import stretch_envelope
-from vpeval.cli import script
 from vpeval.core.errors import InputError
 
 
@@ -33,4 +32,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    script.main(main)
+    hook.start(main)

@@ -12,10 +12,9 @@ import os
 from argparse import Namespace
 from pathlib import Path
 
-from vpeval.anon import hook, hooks
-from vpeval.anon.strategies import draw_seeds
+from vpeval.anon import hook
+from vpeval.anon.hook_input import PREPARED
 from vpeval.anon.xvector import pool, system
-from vpeval.cli import script
 from vpeval.core.errors import InputError
 
 HERE = Path(__file__).resolve().parent
@@ -24,11 +23,11 @@ HERE = Path(__file__).resolve().parent
 def main() -> None:
     """Anonymise every utterance."""
     args = parser(__doc__).parse_args()
-    if args.region > args.world:
-        raise InputError(f"--region {args.region} is more than --world {args.world}; N* speakers are drawn from N")
+    if not 1 <= args.region <= args.world:
+        raise InputError(f"--region {args.region} must be from 1 to --world {args.world}; N* speakers are drawn from N")
     rule = pool.Rule(args.proximity, args.gender, args.world, args.region, args.weights)
     whole = hook.whole_set(args.data)
-    seeds = draw_seeds(args.strategy, whole)
+    seeds = hook.draw_seeds(args.strategy, whole)
     profile, learnt = profile_of(args)
     anonymizer = system.System(profile, learnt, rule, whole, seeds, args.affinity)
     hook.run(anonymizer.anonymize, args.data, args.out, args.strategy)
@@ -44,8 +43,8 @@ def parser(doc: str | None) -> hook.Parser:
     )
     options.add_argument("--affinity", choices=("cosine", "plda"), default="cosine", help="what is near (cosine)")
     options.add_argument("--gender", choices=pool.GENDERS, default="same", help="gender of the pseudo-speaker (same)")
-    options.add_argument("--world", type=script.positive, default=200, help="N, for a pool of 580 per gender (200)")
-    options.add_argument("--region", type=script.positive, default=100, help="N*, of these averaged (100)")
+    options.add_argument("--world", type=int, default=200, help="N, for a pool of 580 per gender (200)")
+    options.add_argument("--region", type=int, default=100, help="N*, of these averaged (100)")
     options.add_argument(
         "--weights",
         choices=("equal", "random"),
@@ -58,9 +57,9 @@ def parser(doc: str | None) -> hook.Parser:
 def profile_of(args: Namespace) -> tuple[system.Profile, Path]:
     """The profile, and where what is learnt with it is kept."""
     path = HERE / f"{args.profile}.yaml" if args.profile in ("cpu", "full") else Path(args.profile)
-    learnt = Path(os.environ.get(hooks.PREPARED) or hooks.prepared_dir(Path(__file__)))
+    learnt = Path(os.environ.get(PREPARED) or HERE.parents[2] / "exp/anon" / HERE.name)
     return system.read_profile(path), args.model_dir or learnt / path.stem
 
 
 if __name__ == "__main__":
-    script.main(main)
+    hook.start(main)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from anonymize import parser, profile_of  # type: ignore[import-not-found]  # beside this script
 
-from vpeval.anon.xvector import system
+from vpeval.anon.xvector import learn
 from vpeval.cli import script
 
 
@@ -25,7 +25,7 @@ def main() -> None:
     args = options.parse_args()
     profile, learnt = profile_of(args)
     train, pools = ([Path(name) for name in str(sets).split(",")] for sets in (args.data, args.out))
-    if not system.prepare(profile, train, pools, learnt, args.nj):
+    if not learn.prepare(profile, train, pools, learnt, args.nj):
         print(f"{learnt} is up to date, skipped")
 
 

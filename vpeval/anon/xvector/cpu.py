@@ -19,9 +19,9 @@ from torch import Tensor, nn
 
 from vpeval.anon import vocoder
 from vpeval.anon.xvector.features import Example, Matrix, frame_count, pitch_features
-from vpeval.asv.weights import fill, load_state, read_size
 from vpeval.audio.io import RATE
 from vpeval.core.files import atomic_path
+from vpeval.networks.weights import fill, load_state, read_size
 
 log = logging.getLogger(__name__)
 MELS = 80

@@ -11,10 +11,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vpeval.asv.weights import load_weights
-from vpeval.audio.pyin import track_pyin
-from vpeval.core import compute, models
+from vpeval.audio.f0 import track_pyin
+from vpeval.core import models
 from vpeval.core.errors import InputError
+from vpeval.networks import compute
+from vpeval.networks.weights import load_weights
 
 FRAME = 320  # samples per frame of content features: 20 ms
 _MARGIN = 25  # frames of silence after the speech, which Whisper expects to end somewhere
@@ -98,7 +99,7 @@ class SslContent:
     """A hidden layer of a wav2vec 2.0 or HuBERT model in torchaudio's form, from a file of weights."""
 
     def __init__(self, weights: str, layer: int, architecture: dict[str, Any]) -> None:
-        from vpeval.asv import speechbrain  # noqa: F401  makes torchaudio importable without its compiled half
+        from vpeval.networks import speechbrain  # noqa: F401  makes torchaudio importable without its compiled half
 
         import torchaudio  # isort: skip
 

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vpeval.anon.xvector.features import FRAME, Example, Matrix, frame_count, pitch_features
-from vpeval.asv.weights import fill, load_state, read_size
 from vpeval.audio.io import RATE
-from vpeval.core import compute
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
+from vpeval.networks import compute
+from vpeval.networks.weights import fill, load_state, read_size
 
 log = logging.getLogger(__name__)
 _MEL_WEIGHT, _MATCH_WEIGHT = 45.0, 10.0
@@ -55,7 +55,7 @@ class Training:
 
 
 def _hifigan() -> Any:
-    from vpeval.asv import speechbrain  # noqa: F401  imports SpeechBrain the way it can be imported
+    from vpeval.networks import speechbrain  # noqa: F401  imports SpeechBrain the way it can be imported
 
     from speechbrain.lobes.models import HifiGAN  # isort: skip
 

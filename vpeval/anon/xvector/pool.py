@@ -15,10 +15,10 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.asv.plda import Plda
 from vpeval.core.arrays import read_arrays
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
+from vpeval.embeddings.plda import Plda
 
 Proximity = Literal["farthest", "nearest", "dense", "random"]
 Gender = Literal["same", "cross", "any"]

@@ -1,11 +1,8 @@
-"""B1 as a whole: learn synthesis and a pool once, then give every speaker or utterance another voice."""
+"""B1 as a whole: what it learns from features of utterances, and anonymisation with a pseudo-speaker."""
 
 from __future__ import annotations
 
-import logging
-import shutil
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -24,31 +21,26 @@ from vpeval.anon.xvector.features import (
     mean_log_f0,
     pitch,
 )
-from vpeval.asv import neural as neural  # of the encoders in the profiles: their code is code of this anonymiser
-from vpeval.asv import plda
-from vpeval.asv.encoders import Encoder, load_encoder
 from vpeval.audio.io import read_audio
-from vpeval.core import compute, processes
 from vpeval.core.arrays import read_arrays
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
-from vpeval.core.publish import claim
 from vpeval.data.directory import DataDir
-from vpeval.data.layout import name_some, read_places
-from vpeval.jobs.stamps import STAMP, fingerprint, is_current, write_stamp
+from vpeval.data.layout import name_some
+from vpeval.embeddings import plda
+from vpeval.networks import neural as neural  # of the encoders in the profiles: their code is code of this anonymiser
+from vpeval.networks.encoders import Encoder, load_encoder
 
 AffinityName = Literal["cosine", "plda"]
-log = logging.getLogger(__name__)
-_POOL, _PLDA, _WEIGHTS = "pool.npz", "plda.npz", "synthesis.pt"
-_ROOM = ".features-"
-_REPORT_SECONDS = 20
+POOL, PLDA, WEIGHTS = "pool.npz", "plda.npz", "synthesis.pt"
+"""What an anonymiser learns."""
 _PLDA_PRIOR = plda.Prior(speakers=50, utts=200)  # a pool may have fewer speakers than the vectors have dimensions
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What a yaml of local/anon/xvector_pool says: encoders, disguises to learn from, and the kind of synthesis."""
+    """A yaml of local/anon/xvector_pool: encoders, disguises to learn from, and the kind of synthesis."""
 
     path: Path
     encoder: Path
@@ -100,59 +92,14 @@ class _Extractor:
             np.savez(file, f0=f0, target=target, vector=vector, contents=np.stack(contents).astype(np.float16))
 
 
-def _extract_part(profile_path: Path, jobs: Sequence[tuple[str, Path]]) -> None:
+def extract_features(profile_path: Path, jobs: Sequence[tuple[str, Path]]) -> None:
+    """Write the features of utterances, given as audio and output file."""
     extractor = _Extractor(read_profile(profile_path))
     for wav, out in jobs:
         extractor(wav, out)
 
 
-def prepare(profile: Profile, train: Sequence[Path], pools: Sequence[Path], out: Path, nj: int) -> bool:
-    """Learn synthesis from `train` and `pools` and keep the speakers of `pools`; False when that is done already.
-
-    Interrupted, the next call goes on with the utterances whose features are missing.
-    """
-    sets = [DataDir.load(path) for path in (*train, *pools)]
-    inputs = [*(data.path for data in sets), profile.path, profile.encoder]
-    wanted = fingerprint(inputs, {"sets": [data.path for data in sets]}, [__name__])
-    outputs = [out / _POOL, out / _PLDA, out / _WEIGHTS]
-    if is_current(out / STAMP, wanted, outputs):
-        return False
-    claim(
-        out, [file.name for file in outputs], [*inputs, *(place for data in sets for place in read_places(data.path))]
-    )
-    room = out / f"{_ROOM}{wanted.digest[:12]}"
-    for stale in out.glob(f"{_ROOM}*"):
-        if stale != room:
-            shutil.rmtree(stale)
-    room.mkdir(parents=True, exist_ok=True)
-    jobs = [(data.wav[utt], room / f"{utt}.npz") for data in sets for utt in data.utts]
-    _extract_all(profile, jobs, nj)
-
-    pool_of(sets[len(train) :], room).save(out / _POOL)
-    _save_plda(sets, room, out / _PLDA)
-    examples = [example for data in sets for example in _examples(data, room)]
-    compute.set_up(nj)
-    profile.backend.train(examples).save(out / _WEIGHTS)
-    write_stamp(out / STAMP, wanted, outputs)
-    shutil.rmtree(room)
-    return True
-
-
-def _extract_all(profile: Profile, jobs: list[tuple[str, Path]], nj: int) -> None:
-    # Spawned, not forked: threads of torch and CTranslate2 do not survive a fork.
-    with processes.pool(nj, "spawn") as workers:
-        parts = [workers.submit(_extract_part, profile.path, jobs[start::nj]) for start in range(min(nj, len(jobs)))]
-        while wait(parts, _REPORT_SECONDS, FIRST_EXCEPTION).not_done and not any(_failed(part) for part in parts):
-            log.info("  features: %d of %d utterances", sum(out.exists() for _, out in jobs), len(jobs))
-        for part in parts:
-            part.result()
-
-
-def _failed(part: Future[None]) -> bool:
-    return part.done() and part.exception() is not None
-
-
-def pool_of(sets: Sequence[DataDir], features: Path) -> pool.Pool:
+def make_pool(sets: Sequence[DataDir], features: Path) -> pool.Pool:
     """The pool of the speakers of some data directories."""
     speakers, vectors, genders, log_f0 = [], [], [], []
     for data in sets:
@@ -167,7 +114,8 @@ def pool_of(sets: Sequence[DataDir], features: Path) -> pool.Pool:
     return pool.Pool(tuple(speakers), np.stack(vectors), tuple(genders), np.array(log_f0))
 
 
-def _save_plda(sets: Sequence[DataDir], features: Path, path: Path) -> None:
+def save_plda(sets: Sequence[DataDir], features: Path, path: Path) -> None:
+    """Train a PLDA model on the vectors of all utterances and write it."""
     speakers = [utts for data in sets for utts in data.spk2utt.values()]
     vectors = [mean_vector([_load(features / f"{utt}.npz")["vector"]]) for utts in speakers for utt in utts]
     owners = np.repeat(np.arange(len(speakers)), [len(utts) for utts in speakers])
@@ -176,7 +124,8 @@ def _save_plda(sets: Sequence[DataDir], features: Path, path: Path) -> None:
         np.savez(file, mean=found.mean, between=found.between, within=found.within)
 
 
-def _examples(data: DataDir, features: Path) -> list[Example]:
+def read_examples(data: DataDir, features: Path) -> list[Example]:
+    """What the synthesis learns from the utterances of a data directory."""
     examples = []
     for utts in data.spk2utt.values():
         found = [_load(features / f"{utt}.npz") for utt in utts]
@@ -210,23 +159,21 @@ class System:
         seeds: dict[str, int],
         affinity: AffinityName = "cosine",
     ) -> None:
-        missing = [name for name in (_POOL, _PLDA, _WEIGHTS) if not (prepared / name).is_file()]
+        missing = [name for name in (POOL, PLDA, WEIGHTS) if not (prepared / name).is_file()]
         if missing:
             raise InputError(f"{missing[0]} is missing; prepare the anonymiser first: ./run.sh --stage 2", prepared)
         self.rule, self.whole, self.seeds = rule, whole, seeds
-        self.pool = pool.Pool.load(prepared / _POOL)
+        self.pool = pool.Pool.load(prepared / POOL)
         if shared := sorted(set(whole.speakers) & set(self.pool.speakers)):
             raise InputError(
-                f"speaker {name_some(shared)} is also in the pool and could be made into himself; "
+                f"speaker {name_some(shared)} is also in the pool and could get its own voice; "
                 "prepare with a pool of other speakers",
                 whole.path,
             )
-        self.affinity = (
-            pool.cosine if affinity == "cosine" else pool.plda_affinity(plda.Plda(**_load(prepared / _PLDA)))
-        )
+        self.affinity = pool.cosine if affinity == "cosine" else pool.plda_affinity(plda.Plda(**_load(prepared / PLDA)))
         self.encoder = load_encoder(profile.encoder)
         self.content = load_content(**profile.content)
-        self.synthesizer = profile.backend.load(prepared / _WEIGHTS)
+        self.synthesizer = profile.backend.load(prepared / WEIGHTS)
         self._chosen: dict[tuple[str, int], pool.PseudoSpeaker] = {}
 
     def pseudo_speaker(self, utt: str) -> pool.PseudoSpeaker:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import soundfile as sf
 
-from vpeval.anon.folder import find_files, import_set
-from vpeval.anon.publish import read_missing
+from vpeval.anon.anonymised_set import read_missing
+from vpeval.anon.import_files import find_files, import_set
 from vpeval.audio.io import read_audio, write_wave
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir

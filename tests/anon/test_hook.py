@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from vpeval.anon.strategies import STRATEGIES, Strategy, draw_seeds
+from vpeval.anon.hook import STRATEGIES, Strategy, draw_seeds
 from vpeval.core import seeds
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir

@@ -1,7 +1,7 @@
-"""Anonymised files that were made elsewhere take the place of a hook: found, checked, linked or converted, published.
+"""Import of anonymised files that were made elsewhere: they are found, checked, linked or converted, and published.
 
-A folder holds ``<set>/<utt>.wav`` or ``.flac`` (also ``<set>_<system>/wav/<utt>.wav`` as the challenges have it), or
-all files in one place. What is missing is told of all sets at once, before any work.
+A directory holds ``<set>/<utt>.wav`` or ``.flac`` (also ``<set>_<system>/wav/<utt>.wav`` as in the challenges), or all
+files in one place. The missing files of all sets are listed at once, before any work.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vpeval.anon.check import Finding, check_output
-from vpeval.anon.provenance import Provenance, audio_digest, refuse_other
-from vpeval.anon.publish import Missing, wave_of, write_anonymised
+from vpeval.anon.anonymised_set import Finding, Missing, check_output, wave_of, write_anonymised
+from vpeval.anon.driver import report_findings
+from vpeval.anon.hook_program import Provenance, audio_digest, refuse_other
 from vpeval.audio.io import RATE, probe, read_sound, write_wave
 from vpeval.core import processes
 from vpeval.core.errors import InputError
-from vpeval.core.files import locked
+from vpeval.core.locks import locked
 from vpeval.core.publish import publish, refuse_overlap, refuse_target
 from vpeval.corpora.convert import to_16khz
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import is_split, name_some, read_places
-from vpeval.jobs import sound
+from vpeval.jobs.audio_digest import AudioFiles
+from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.progress import log_skipped
-from vpeval.jobs.rehearsal import rehearsing
 from vpeval.jobs.stamps import STAMP, fingerprint, is_current, why, write_stamp
 
 log = logging.getLogger(__name__)
@@ -44,13 +44,13 @@ class Delivery:
     missing: Missing
 
 
-def find_files(folder: Path, sources: Sequence[Path], system: str, allow_missing: bool = False) -> list[Delivery]:
+def find_files(directory: Path, sources: Sequence[Path], system: str, allow_missing: bool = False) -> list[Delivery]:
     """The files of all sets; without `allow_missing`, a file that is not there is an error that names all sets."""
-    if not folder.is_dir():
-        raise InputError("no such folder of anonymised files", folder)
-    flat = _index(folder, deep=False)
+    if not directory.is_dir():
+        raise InputError("no such directory of anonymised files", directory)
+    flat = _index(directory, deep=False)
     sets = [DataDir.load(source) for source in sources]
-    found = {data.name: _files_of(folder, data, system, flat) for data in sets}
+    found = {data.name: _files_of(directory, data, system, flat) for data in sets}
     lacking = {data.name: [utt for utt in data.utts if utt not in found[data.name][0]] for data in sets}
     lines = [
         f"\n  {data.name}: {len(lacking[data.name])} of {len(data.utts)} files ({name_some(lacking[data.name])})"
@@ -59,13 +59,13 @@ def find_files(folder: Path, sources: Sequence[Path], system: str, allow_missing
     ]
     empty = [data.name for data in sets if len(lacking[data.name]) == len(data.utts)]
     if empty or (lines and not allow_missing):
-        extra = sorted({name for _, strangers in found.values() for name in strangers})
-        strange = f"\nThere are others that belong to no set: {name_some(extra)}" if extra else ""
+        extra = sorted({name for _, extra_names in found.values() for name in extra_names})
+        others = f"\nThere are others that belong to no set: {name_some(extra)}" if extra else ""
         remedy = "" if empty else "; or evaluate what is there with --allow-missing true"
         raise InputError(
-            f"lacks files:{''.join(lines)}{strange}\nPut <set>/<utt>.wav or .flac there, or all files in one folder"
+            f"lacks files:{''.join(lines)}{others}\nPut <set>/<utt>.wav or .flac there, or all files in one directory"
             f"{remedy}",
-            folder,
+            directory,
         )
     lost = _lost_speakers(sets, found)
     return [_delivery(data, *found[data.name], lost) for data in sets]
@@ -74,11 +74,11 @@ def find_files(folder: Path, sources: Sequence[Path], system: str, allow_missing
 def import_set(delivery: Delivery, out: Path, overwrite: bool = False) -> list[Finding]:
     """Check, link or convert the files of a set and publish `out`; when it is up to date, do nothing and return []."""
     files = [delivery.files[utt] for utt in delivery.data.utts]
-    taken = sound.Files(tuple((utt, str(delivery.files[utt])) for utt in delivery.data.utts)).digest
-    options = {"out": out, "trials_left_out": delivery.missing.trials, "files": taken}
+    digest = AudioFiles(tuple((utt, str(delivery.files[utt])) for utt in delivery.data.utts)).digest
+    options = {"out": out, "trials_left_out": delivery.missing.trials, "files": digest}
     made_from = fingerprint([delivery.data.path], options)
-    if rehearsal := rehearsing():
-        rehearsal.consider(out, [out], why(out / STAMP, made_from, [out]))
+    if dry_run := current_dry_run():
+        dry_run.consider(out, [out], why(out / STAMP, made_from, [out]))
         return []
     source = delivery.data.path
     inputs = [source, *read_places(source), *{file.parent: file for file in files}.values()]
@@ -101,10 +101,10 @@ def import_set(delivery: Delivery, out: Path, overwrite: bool = False) -> list[F
             for utt, spk in delivery.data.utt2spk.items()
         ]
         if len(todo) <= _CHUNK:
-            findings = [_take(item) for item in todo]
+            findings = [_import_file(item) for item in todo]
         else:
             with processes.pool() as workers:
-                findings = list(workers.map(_take, todo, chunksize=_CHUNK))
+                findings = list(workers.map(_import_file, todo, chunksize=_CHUNK))
         write_anonymised(delivery.data, out, new, findings, delivery.missing)
         replace(IMPORTED, audio=audio_digest((found.utt, found.sha256) for found in findings)).write(new)
         write_stamp(new / STAMP, made_from, [new])
@@ -113,26 +113,19 @@ def import_set(delivery: Delivery, out: Path, overwrite: bool = False) -> list[F
     return findings
 
 
-def tell(delivery: Delivery, out: Path, findings: Sequence[Finding]) -> None:
-    """A line on a set that was taken, and on what somebody should know about its files."""
+def report_import(delivery: Delivery, out: Path, findings: Sequence[Finding]) -> None:
+    """Log a line on an imported set, and warnings of its files."""
     if not findings:
         return
-    log.info("%s: %d utterances, %.0f s of speech", out, len(findings), sum(found.seconds for found in findings))
-    total = len(findings) + len(delivery.missing.utts)
-    for count, what in (
-        (len(delivery.missing.utts), f"missing; {delivery.missing.trials} trials are left out"),
-        (sum(found.identical for found in findings), "identical to their source"),
-        (sum(found.clipped for found in findings), "clipped"),
-        (sum(found.drifted for found in findings), "more than 50 % longer or shorter than their source"),
-    ):
-        if count:
-            log.warning("%s: WARNING: %d of %d utterances are %s", out, count, total, what)
+    missing = delivery.missing
+    lacking = (len(missing.utts), f"missing; {missing.trials} trials are left out")
+    report_findings(out, findings, len(findings) + len(missing.utts), [lacking])
     if delivery.extra:
         log.warning("%s: files that are no utterance of the set: %s", out, name_some(delivery.extra))
 
 
-def _take(item: tuple[str, str, Path, Path]) -> Finding:
-    """Link a file that is as a hook would have written it, convert any other, and check the result."""
+def _import_file(item: tuple[str, str, Path, Path]) -> Finding:
+    """Link a file in the format of hooks, convert any other, and check the result."""
     utt, source, file, target = item
     info = probe(str(file))
     if file.suffix == ".wav" and (info.rate, info.channels, info.subtype) == (RATE, 1, "PCM_16"):
@@ -145,27 +138,29 @@ def _take(item: tuple[str, str, Path, Path]) -> Finding:
         raise InputError(str(error).removeprefix(f"{target}: "), file) from None
 
 
-def _files_of(folder: Path, data: DataDir, system: str, flat: Mapping[str, Path]) -> tuple[dict[str, Path], list[str]]:
-    """The files of a set by utterance, and the names of those in its folder that are no utterance of it."""
+def _files_of(
+    directory: Path, data: DataDir, system: str, flat: Mapping[str, Path]
+) -> tuple[dict[str, Path], list[str]]:
+    """The files of a set by utterance, and the names of those in its directory that are no utterance of it."""
     for name in _names(data.name):
-        for place in (folder / name, folder / f"{name}_{system}"):
+        for place in (directory / name, directory / f"{name}_{system}"):
             if place.is_dir():
                 index = _index(place, deep=True)
-                strangers = sorted(index.keys() - data.utt2spk.keys()) if name == data.name else []
-                return {utt: index[utt] for utt in data.utts if utt in index}, strangers
+                extra_names = sorted(index.keys() - data.utt2spk.keys()) if name == data.name else []
+                return {utt: index[utt] for utt in data.utts if utt in index}, extra_names
     return {utt: flat[utt] for utt in data.utts if utt in flat}, []
 
 
 def _names(name: str) -> Iterator[str]:
-    """The folder of a set; a part of VCTK may be in the folder of both parts."""
+    """Names of the directory of a set; a part of VCTK may be in the directory of both parts."""
     yield name
     if name.startswith("vctk_") and "_trials_" in name:
         yield f"{name.removesuffix('_common')}_all"
 
 
-def _index(folder: Path, deep: bool) -> dict[str, Path]:
+def _index(directory: Path, deep: bool) -> dict[str, Path]:
     index: dict[str, Path] = {}
-    for path in sorted(folder.rglob("*") if deep else [*folder.iterdir(), *folder.glob("wav/*")]):
+    for path in sorted(directory.rglob("*") if deep else [*directory.iterdir(), *directory.glob("wav/*")]):
         if path.suffix not in _SUFFIXES or path.name.startswith(".") or not path.is_file():
             continue
         if path.stem in index:

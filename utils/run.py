@@ -6,19 +6,17 @@ Usage: utils/run.py [--backend local|slurm] [--conf conf/slurm.conf] [--dry-run]
  e.g.: utils/run.py JOB=1:4 exp/log/hello.JOB.log echo this is job JOB
 
 Prints the progress of jobs that write lines like "progress: 12/50" into their logs; --dry-run prints what would be run.
-Exit code 1 when a job failed. docs/cluster.md tells more about clusters.
+Exit code 1 when a job failed. See docs/cluster.md for clusters.
 """
 
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.jobs import launch
-from vpeval.jobs.array import JobArray, parse
-from vpeval.jobs.backends.base import Backend
+from vpeval.jobs.backends.base import make_backend
 from vpeval.jobs.progress import Progress
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,7 +42,7 @@ class ProgressLine:
         sys.stderr.flush()
 
     def note(self, sentence: str) -> None:
-        """Say something in between."""
+        """Print a message for the user."""
         self.clear()
         print(f"run.py: {sentence}", file=sys.stderr, flush=True)
 
@@ -55,10 +53,10 @@ class ProgressLine:
 
 
 def describe(progress: Progress, first: Progress, seconds: float) -> str:
-    """Done and total, rate, time left, jobs by state; `first` is how things were `seconds` ago."""
+    """Done and total, rate, time left, jobs by state; `first` is the progress `seconds` ago."""
     if progress.total:
         done, total, before = progress.done, progress.total, first.done
-        about = "+" if progress.pending else ""  # what jobs have to do that have not begun is not known
+        about = "+" if progress.pending else ""  # the work of jobs that have not begun is not known
     else:
         done, total, before, about = progress.ended, progress.jobs, first.ended, ""
     text = f"{done}/{total}{about}"
@@ -87,9 +85,9 @@ def main() -> int:
         else:
             own[words[0]] = words.pop(1)
         del words[0]
-    array = parse(words)
+    array = launch.parse(words)
     line = ProgressLine(Path(array.log).name.split(".")[0])
-    backend = make_backend(own["--backend"], Path(own["--conf"]), array, line.note)
+    backend = make_backend(own["--backend"], array, Path(own["--conf"]), line.note)
     if dry_run:
         print(backend.describe())
         return 0
@@ -107,20 +105,6 @@ def main() -> int:
         logs = array.log.replace(array.name, "*") if array.name else array.log
         print(f"run.py: {len(failures)} / {len(array.jobs)} failed, log is in {logs}", file=sys.stderr)
     return 1 if failures else 0
-
-
-def make_backend(name: str, conf: Path, array: JobArray, note: Callable[[str], None]) -> Backend:
-    """The place where jobs run; see vpeval/jobs/backends/base.py for how to add one."""
-    if name == "local":
-        from vpeval.jobs.backends.local import Local
-
-        return Local(array)
-    if name == "slurm":
-        from vpeval.jobs.backends.slurm import Slurm
-        from vpeval.jobs.backends.slurm_script import Settings
-
-        return Slurm(array, Settings.read(conf), note)
-    raise InputError(f"--backend {name}: expected local or slurm")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vpeval.audio.io import write_wave
-from vpeval.jobs.pieces import Pieces
+from vpeval.jobs.shards import Shards
 
 ROOT = Path(__file__).parents[2]
 CONF = """\
@@ -68,16 +68,16 @@ def recognizer(work):
 def test_an_interrupted_training_ends_in_the_same_weights(work, recognizer):
     import torch
 
-    from vpeval.asr import training
+    from vpeval.asr import ctc_training
 
     torch.set_num_threads(1)  # as in the training that was not interrupted
-    settings = training.Settings.read(work / "conf.yaml")
-    utterances = training.read_utterances([work / "data"])
+    settings = ctc_training.Settings.read(work / "conf.yaml")
+    utterances = ctc_training.read_utterances([work / "data"])
 
     class Stop(Exception):
         pass
 
-    finish = training._Training.on_stage_end
+    finish = ctc_training._Training.on_stage_end
 
     def stop_after_two(self, stage, loss, epoch):
         finish(self, stage, loss, epoch)
@@ -85,9 +85,9 @@ def test_an_interrupted_training_ends_in_the_same_weights(work, recognizer):
             raise Stop
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Stop):
-        patch.setattr(training._Training, "on_stage_end", stop_after_two)
-        training.train(settings, utterances, 0, work / "checkpoints", work / "resumed")
-    training.train(settings, utterances, 0, work / "checkpoints", work / "resumed")
+        patch.setattr(ctc_training._Training, "on_stage_end", stop_after_two)
+        ctc_training.train(settings, utterances, 0, work / "checkpoints", work / "resumed")
+    ctc_training.train(settings, utterances, 0, work / "checkpoints", work / "resumed")
     for name in ("encoder.ckpt", "tokenizer.ckpt", "hyperparams.yaml"):
         both = [hashlib.sha256((where / name).read_bytes()).hexdigest() for where in (recognizer, work / "resumed")]
         assert both[0] == both[1]
@@ -115,7 +115,7 @@ def test_decoding_that_was_killed_does_only_what_is_missing(work, recognizer, mo
         work / "data",
     )
     assert run(*line)[0] == 1
-    done = Pieces(work / "out/.data.work/parts").look()
+    done = Shards(work / "out/.data.work/parts").scan()
     assert done == {"s0-0", "s0-2"}
 
     (work / "flag").touch()

@@ -25,8 +25,8 @@ with processes.pool(1) as workers:
     workers.submit(time.sleep, 100).result()
 """,
     "a program and what it started in turn": """
-from vpeval.jobs import guarded
-guarded.run(["bash", "-c", f"sleep 100 & echo $! $$ >{sys.argv[1]}.new; mv {sys.argv[1]}.new {sys.argv[1]}; wait"])
+from vpeval.jobs import guard
+guard.run(["bash", "-c", f"sleep 100 & echo $! $$ >{sys.argv[1]}.new; mv {sys.argv[1]}.new {sys.argv[1]}; wait"])
 """,
 }
 HEAD = """

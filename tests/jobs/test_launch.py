@@ -9,9 +9,9 @@ import pytest
 from vpeval.core.errors import InputError
 from vpeval.core.processes import alive
 from vpeval.jobs import launch
-from vpeval.jobs.array import JobArray, parse
 from vpeval.jobs.backends import local
 from vpeval.jobs.backends.base import Backend, Ended, Snapshot
+from vpeval.jobs.launch import JobArray, parse
 from vpeval.jobs.progress import Progress, last_progress
 
 
@@ -236,6 +236,10 @@ class Scripted(Backend):
     def __init__(self, *ends: dict[int, Ended]) -> None:
         self.ends, self.submitted, self.is_over = list(ends), list[list[int]](), False
 
+    @classmethod
+    def make(cls, array: JobArray, conf: Path, note: object) -> "Scripted":
+        return cls()
+
     def submit(self, jobs) -> None:
         self.submitted.append(list(jobs))
 
@@ -252,11 +256,11 @@ class Scripted(Backend):
 def test_a_lost_job_is_submitted_again_and_again_but_not_for_ever() -> None:
     lost = Ended(1, "was lost with its node", again=True)
     backend = Scripted({1: lost, 2: Ended()}, {1: lost, 3: lost}, {3: Ended()}, {1: lost})
-    said: list[str] = []
-    failures = launch.run(parse(["J=1:3", "J.log", "x"]), backend, note=said.append)
+    notes: list[str] = []
+    failures = launch.run(parse(["J=1:3", "J.log", "x"]), backend, note=notes.append)
     assert backend.submitted == [[1, 2, 3], [1], [1, 3]]
     assert [(failure.job, failure.reason) for failure in failures] == [(1, "was lost with its node")]
-    assert said == [
+    assert notes == [
         "job 1: was lost with its node; submitted again",
         "jobs 1, 3: was lost with its node; submitted again",
     ]

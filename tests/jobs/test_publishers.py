@@ -7,23 +7,23 @@ import numpy as np
 import pytest
 
 from vpeval.anon import driver
-from vpeval.anon.folder import find_files, import_set
-from vpeval.anon.xvector import system
+from vpeval.anon.import_files import find_files, import_set
+from vpeval.anon.xvector import learn, system
 from vpeval.asr.decoding import decode, predict_emotions
-from vpeval.asr.kaldi.chain import from_challenge
+from vpeval.asr.kaldi_chain import from_challenge
 from vpeval.asr.recognise_emotions import train as train_emotions
-from vpeval.asr.train import train_recogniser
-from vpeval.asv.train import Machine, Training, train_attacker
+from vpeval.asr.train_recogniser import train_recogniser
+from vpeval.asv.train_attackers import Machine, Training, train_attacker
 from vpeval.audio.io import write_wave
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.publish import INDEX
 from vpeval.data.directory import DataDir
-from vpeval.embeddings.directory import write_embeddings
-from vpeval.embeddings.extract import extract_embeddings
-from vpeval.listening.design import Plan
+from vpeval.embeddings.speaker_vectors import write_embeddings
+from vpeval.listening.design import DesignOptions
 from vpeval.listening.material import Clip, Material
-from vpeval.listening.prepare import Wording, prepare
+from vpeval.listening.prepare_test import Texts, prepare
+from vpeval.networks.extraction import extract_embeddings
 from vpeval.submission.pack import Contents, pack
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +51,7 @@ def train_asv(mode: str) -> Callable[[Path, Path], None]:
 
 def listening(data: Path, out: Path) -> None:
     wav = {Clip("", "x", "a-1"): str(data.parents[1] / "audio/a-1.wav")}
-    prepare(out, Material("toy", (), {}, {}, {}, wav), Plan(1, 2), Wording("t", "c"))
+    prepare(out, Material("toy", (), {}, {}, {}, wav), DesignOptions(1, 2), Texts("t", "c"))
 
 
 PUBLISHERS: dict[str, Callable[[Path, Path], object]] = {
@@ -127,9 +127,9 @@ def test_what_an_anonymiser_learnt_replaces_nothing(data: Path, tmp_path: Path) 
     write_text(tmp_path / "mine/pool.npz", "mine")
     profile = system.read_profile(ROOT / "local/anon/xvector_pool/cpu.yaml")
     with pytest.raises(InputError, match=r"pool\.npz: was not made by this toolkit"):
-        system.prepare(profile, [data], [data], tmp_path / "mine", 1)
+        learn.prepare(profile, [data], [data], tmp_path / "mine", 1)
     with pytest.raises(InputError, match="is an input"):
-        system.prepare(profile, [data], [data], data, 1)
+        learn.prepare(profile, [data], [data], data, 1)
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["pool.npz"]
 
 

@@ -1,62 +1,94 @@
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vpeval.core.errors import InputError
 from vpeval.jobs import shards
+from vpeval.jobs.shards import Shards, ShardWriter
 
-seconds = st.lists(st.floats(0.1, 30), min_size=1, max_size=200)
+
+def written(directory: Path, job: str = "1", **results: bytes) -> Path:
+    """One shard with these results."""
+    with ShardWriter(directory, job) as writer:
+        for utt, result in results.items():
+            writer.add(utt, result)
+    return next(iter(directory.glob(f"{job}-*")))
 
 
-@settings(deadline=None)
-@given(seconds, st.integers(1, 40), st.floats(1, 1000))
-def test_every_item_is_in_one_piece_and_no_piece_is_empty_or_too_long(
-    seconds: list[float], nj: int, longest: float
+def found(directory: Path) -> dict[str, bytes]:
+    there = Shards(directory)
+    there.scan()
+    return {utt: bytes(result) for utt, result in there.results()}
+
+
+@given(st.dictionaries(st.text(min_size=1), st.binary(max_size=50), min_size=1))
+def test_every_added_result_is_found(tmp_path_factory: pytest.TempPathFactory, results: dict[str, bytes]) -> None:
+    directory = tmp_path_factory.mktemp("parts")
+    with ShardWriter(directory, "7") as writer:
+        for utt, result in results.items():
+            writer.add(utt, result)
+    assert found(directory) == results
+    assert len(list(directory.iterdir())) == 1
+
+
+def test_many_results_are_few_files_and_none_is_much_larger_than_its_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pieces = shards.cut(seconds, nj, longest)
-    assert [item for piece in pieces for item in piece] == list(range(len(seconds)))
-    assert all(len(piece) > 0 for piece in pieces)
-    # An item belongs where its middle is, so that a piece may stick out by half of an item at both ends.
-    room = longest + max(seconds)
-    assert all(sum(seconds[item] for item in piece) <= room * (1 + 1e-9) for piece in pieces)
+    monkeypatch.setattr(shards, "_BYTES", 1000)
+    with ShardWriter(tmp_path, "1") as writer:
+        for number in range(95):
+            writer.add(f"u{number}", bytes(100))
+    assert len(list(tmp_path.iterdir())) == 10
+    assert all(path.stat().st_size < 1500 for path in tmp_path.iterdir())
+    assert len(found(tmp_path)) == 95
 
 
-def test_a_million_utterances_are_some_hundred_tasks_that_end_together() -> None:
-    pieces = [len(piece) for piece in shards.cut([0.5] * 1_000_000, 100, 600)]
-    assert sum(pieces) == 1_000_000 and 800 < len(pieces) < 2000
-    assert max(pieces) == 1200 and pieces[-1] <= 121
-    assert pieces == sorted(pieces, reverse=True) or max(b - a for a, b in pairwise(pieces)) <= 1
+def test_a_shard_is_published_when_enough_time_went_into_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(shards.time, "monotonic", lambda: now[0])
+    writer = ShardWriter(tmp_path, "1")
+    for seconds, there in ((10.0, 0), (29.0, 0), (31.0, 3), (60.0, 3), (62.0, 5)):
+        now[0] = seconds
+        writer.add(f"u{seconds}", b"x")
+        assert len(found(tmp_path)) == there
+    # One utterance that takes very long is safe as soon as it is done.
+    now[0] = 1000.0
+    writer.add("long", b"x")
+    assert len(found(tmp_path)) == 6
 
 
-def test_little_work_gives_every_worker_one_piece() -> None:
-    assert [len(piece) for piece in shards.cut([1.0] * 40, 4, 600)] == [10] * 4
-    assert [len(piece) for piece in shards.cut([1.0] * 3, 8, 600)] == [1] * 3
+def test_of_an_utterance_that_two_runs_of_a_job_did_one_result_counts(tmp_path: Path) -> None:
+    written(tmp_path, a=b"1", b=b"2")
+    written(tmp_path, b=b"2", c=b"3")
+    written(tmp_path, b=b"2", c=b"3")
+    assert found(tmp_path) == {"a": b"1", "b": b"2", "c": b"3"}
+    assert len(list(tmp_path.iterdir())) == 2, "the same shard has the same name"
 
 
-def test_the_pace_is_measured_from_logs_that_tell_enough(tmp_path: Path) -> None:
-    logs = [tmp_path / f"x.{job}.log" for job in (1, 2)]
-    for log, seconds in zip(logs, (25, 15), strict=True):
-        log.write_text(f"# x\nprogress: 3/3\n# Accounting: time={seconds} threads=1\n# Ended (code 0) at some time\n")
-    pace = tmp_path / "pace"
-    assert shards.read_pace(pace) == 10
-    shards.note_pace(pace, 100.0, logs[:1])
-    assert not pace.exists()
-    shards.note_pace(pace, 100.0, [*logs, tmp_path / "nowhere"])
-    assert not pace.exists()
-    shards.note_pace(pace, 100.0, logs)
-    assert shards.read_pace(pace) == 2.5
-    pace.write_text("nonsense")
-    assert shards.read_pace(pace) == 10
+def test_a_job_reads_its_own_shards(tmp_path: Path) -> None:
+    written(tmp_path, "1", a=b"1")
+    written(tmp_path, "11", b=b"2")
+    assert Shards(tmp_path, "1").scan() == {"a"}
+    assert Shards(tmp_path, "11").scan() == {"b"}
+    assert Shards(tmp_path).scan() == {"a", "b"}
+    assert Shards(tmp_path / "nowhere").scan() == set()
 
 
-def test_the_time_of_a_task_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shards.task_seconds() == 600
-    monkeypatch.setenv("VPEVAL_TASK_SECONDS", "90.5")
-    assert shards.task_seconds() == 90.5
-    for wrong in ("soon", "0", "-3", "1e9"):
-        monkeypatch.setenv("VPEVAL_TASK_SECONDS", wrong)
-        with pytest.raises(InputError, match=f"VPEVAL_TASK_SECONDS={wrong}: expected the seconds"):
-            shards.task_seconds()
+def test_a_shard_with_any_byte_changed_or_missing_is_removed(tmp_path: Path) -> None:
+    whole = written(tmp_path, a=b"12", b=b"345").read_bytes()
+    name = next(iter(tmp_path.iterdir())).name
+    damaged = [whole[:end] for end in range(len(whole))]
+    damaged += [whole[:i] + bytes([whole[i] ^ 1]) + whole[i + 1 :] for i in range(len(whole))] + [whole + b"x"]
+    for content in damaged:
+        (tmp_path / name).write_bytes(content)
+        there = Shards(tmp_path)
+        assert there.scan() == set() and there.damaged == [tmp_path / name] and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text", ["soon", "-1", "1e3", "nan"])
+def test_a_invalid_time_is_refused(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VPEVAL_PIECE_SECONDS", text)
+    with pytest.raises(InputError, match=f"VPEVAL_PIECE_SECONDS={text}: expected the seconds that go into a shard"):
+        ShardWriter(tmp_path, "1")

@@ -9,7 +9,7 @@ from vpeval.core.files import write_text
 from vpeval.core.lazy import Deferred
 from vpeval.data.directory import DataDir
 from vpeval.jobs import batch
-from vpeval.jobs.pieces import Pieces
+from vpeval.jobs.shards import Shards
 from vpeval.jobs.worker import job_parts, work
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,9 +51,9 @@ def split(data: DataDir, work_dir: Path, job: int, *utts: str) -> str:
 
 
 def results(work_dir: Path) -> dict[str, str]:
-    pieces = Pieces(work_dir / "parts")
-    pieces.look()
-    return {utt: str(result, "utf-8") for utt, result in pieces.results()}
+    shards = Shards(work_dir / "parts")
+    shards.scan()
+    return {utt: str(result, "utf-8") for utt, result in shards.results()}
 
 
 def test_a_worker_is_made_once_for_all_utterances_of_a_job(data: DataDir, tmp_path: Path) -> None:
@@ -87,8 +87,8 @@ def test_results_before_a_failure_are_kept_and_not_made_again(data: DataDir, tmp
 def test_a_batch_runs_a_class_by_the_generic_script(
     data: DataDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def finish(target: batch.Target, pieces: Pieces) -> None:
-        found = {utt: str(result, "utf-8") for utt, result in pieces.results()}
+    def finish(target: batch.Target, shards: Shards) -> None:
+        found = {utt: str(result, "utf-8") for utt, result in shards.results()}
         write_text(target.new / "all", "".join(found[utt] for utt in target.data.utts))
 
     monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parent}:{os.environ.get('PYTHONPATH', '')}")

@@ -8,7 +8,7 @@ from toy_runs import make_runs, run_script, write_audio
 
 from vpeval.core.errors import InputError
 from vpeval.figures.data import Entry, Results, load_results
-from vpeval.jobs.usage import Usage, note_usage
+from vpeval.jobs.progress import Usage, write_usage
 from vpeval.protocols.findings import Finding, read_findings, write_findings
 from vpeval.records.record import Record
 from vpeval.report import audio, criteria
@@ -220,7 +220,7 @@ def test_above_chance_is_judged_by_the_interval(toy):
 def test_what_the_stages_took_is_shown_where_it_was_noted(tmp_path):
     make_runs(tmp_path)
     run = next(iter(sorted(tmp_path.glob("**/results.jsonl")))).parent
-    note_usage(run, [Usage(5, "embeddings", 75.2, 130.0, 812.4)])
+    write_usage(run, [Usage(5, "embeddings", 75.2, 130.0, 812.4)])
     page = build(load_results([run / "results.jsonl"]), Context(tmp_path / "figures"))
     assert f"Stage of {run.name}" in page
     for words in ("5 embeddings", "1:15", "2:10", "812 MB"):

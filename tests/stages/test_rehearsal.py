@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from toy_recipe import ROOT, SYSTEM, make_toy
 
-from vpeval.jobs.rehearsal import Rehearsal, rehearsal, rehearsing
+from vpeval.jobs.dry_run import DryRun, current_dry_run, dry_run
 from vpeval.jobs.stamps import fingerprint
 
 SCORES = ("6", "verification", "scores")
@@ -54,20 +54,20 @@ def test_a_dry_run_tells_what_is_up_to_date_and_what_an_option_changes(finished:
 
 def test_what_is_not_there_yet_counts_as_changed_for_those_who_need_it(tmp_path: Path) -> None:
     (tmp_path / "data/old").mkdir(parents=True)
-    with rehearsal() as seen:
+    with dry_run() as seen:
         seen.consider(tmp_path / "data/new", [], "not made yet")
         seen.consider(tmp_path / "data/old", [], "")
         assert (
             fingerprint([tmp_path / "data/new/wav.scp"], {}).inputs != fingerprint([tmp_path / "data/old"], {}).inputs
         )
-        assert rehearsing() is seen and not seen.expects(tmp_path / "data/old")
+        assert current_dry_run() is seen and not seen.expects(tmp_path / "data/old")
         assert seen.report() == ({"not made yet": [tmp_path / "data/new"]}, 1)
         assert seen.report() == ({}, 0)
-    assert rehearsing() is None
+    assert current_dry_run() is None
 
 
 def test_who_cannot_look_any_further_expects_all_that_is_missing(tmp_path: Path) -> None:
-    seen = Rehearsal()
+    seen = DryRun()
     assert not seen.expects(tmp_path / "gone")
     seen.is_blind = True
     assert seen.expects(tmp_path / "gone") and not seen.expects(tmp_path)

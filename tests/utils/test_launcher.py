@@ -157,7 +157,7 @@ def test_a_group_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatch)
     )
     assert deaf.stdout
     deaf.stdout.readline()
-    guard.end([deaf.pid])
+    guard.end_groups([deaf.pid])
     assert deaf.wait(timeout=60) == -signal.SIGKILL
-    guard.end([deaf.pid])  # nobody is left, which is fine
+    guard.end_groups([deaf.pid])  # nobody is left, which is fine
     deaf.stdout.close()

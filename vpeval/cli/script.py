@@ -46,7 +46,7 @@ def batch_parser(doc: str | None) -> Parser:
 
 
 def add_verify(parser: Parser) -> None:
-    """The option for who does not trust what was seen of many files at an earlier time; see `vpeval.jobs.sound`."""
+    """The option that checks all files again instead of trusting stored digests (`vpeval.jobs.audio_digest`)."""
     parser.add_argument(
         "--verify",
         action=_Verify,

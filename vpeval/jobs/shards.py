@@ -1,78 +1,153 @@
-"""Cutting work into tasks: long ones first and short ones last, so that a slow node does not hold up the end.
+"""Shards: files with the results of many utterances, published by the workers of a batch.
 
-Guided self-scheduling (Polychronopoulos and Kuck, 1987): the next task is a fixed part of what remains. No task is
-meant to take longer than `task_seconds`, which bounds what is lost with a node, or so short that starting it costs more
-than its work. A million utterances so become some thousand tasks.
+A shard is one line of JSON, its index (``utts`` and the ``sizes`` of their results in bytes), followed by the results.
+It appears under its final name in one rename, ``<job>-<SHA-256 of the file>.piece``, so that the name shows if a shard
+was cut off or changed on disk; its utterances are then done again. The size of a shard and the time that goes into it
+are limited: after ``kill -9`` a worker repeats at most one of them. Two runs of the same job may overlap; their results
+are the same, and the first one counts.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from itertools import accumulate
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
+from vpeval.core.files import atomic_path
 
-_TASK_SECONDS = 600.0
-_SHORTEST = 0.1  # of the longest task
-_ASSUMED_PACE = 10.0  # seconds of speech that a task does in a second, until it has been measured
-_LEAST_SECONDS = 30.0  # of measurement
-_ACCOUNTING = re.compile(rb"^# Accounting: time=(\d+) ", re.MULTILINE)
-
-
-def cut(seconds: Sequence[float], nj: int, longest: float) -> list[range]:
-    """Cut work, in `seconds` per item, into contiguous pieces for `nj` workers, none much longer than `longest`.
-
-    Little work gives a piece for every worker; much of it pieces that become smaller.
-
-    >>> [len(piece) for piece in cut([1.0] * 10, 2, 600)]
-    [5, 5]
-    >>> [len(piece) for piece in cut([1.0] * 1000, 2, 200)]
-    [200, 200, 150, 112, 85, 63, 48, 35, 27, 20, 20, 20, 20]
-    """
-    total = sum(seconds)
-    shortest = min(_SHORTEST * longest, total / nj)
-    ends, passed = list[float](), 0.0
-    while total - passed > 1e-9 * total:
-        passed += max(shortest, min(longest, (total - passed) / (2 * nj)))
-        ends.append(passed)
-    middles = [end - own / 2 for end, own in zip(accumulate(seconds), seconds, strict=True)]
-    places = [min(bisect_right(ends, middle), len(ends) - 1) for middle in middles]
-    firsts = [item for item, place in enumerate(places) if item == 0 or place != places[item - 1]]
-    return [range(first, last) for first, last in zip(firsts, [*firsts[1:], len(places)], strict=True)]
+SHARDS = "parts"
+"""The directory of the shards in a work directory."""
+_SUFFIX = ".piece"
+_BYTES = 16 << 20
+_SECONDS = 30.0
 
 
-def task_seconds() -> float:
-    """How long a task should take: VPEVAL_TASK_SECONDS, or ten minutes."""
-    text = os.environ.get("VPEVAL_TASK_SECONDS", "")
+@dataclass(frozen=True)
+class Shard:
+    """A complete shard on disk and its index."""
+
+    path: Path
+    utts: tuple[str, ...]
+    ends: tuple[int, ...]
+    """Where each result ends in the file; it begins where the one before it ends, the first after the index."""
+
+    start: int
+
+    def results(self) -> Iterator[tuple[str, memoryview]]:
+        """Utterances with their results, in the order in which they were made."""
+        content, first = memoryview(self.path.read_bytes()), self.start
+        for utt, last in zip(self.utts, self.ends, strict=True):
+            yield utt, content[first:last]
+            first = last
+
+
+@dataclass
+class Shards:
+    """The shards in a directory; each is read and checked once, however often the directory is scanned."""
+
+    directory: Path
+    job: str = ""
+    """The number of a job, for its shards only."""
+
+    damaged: list[Path] = field(default_factory=list)
+    _known: dict[str, Shard] = field(default_factory=dict)
+
+    def scan(self) -> set[str]:
+        """Read new shards and remove damaged ones; return the utterances with a result."""
+        for path in sorted(self.directory.glob(f"{self.job or '*'}-*{_SUFFIX}")):
+            if path.name not in self._known:
+                if shard := _read(path):
+                    self._known[path.name] = shard
+                else:
+                    self.damaged.append(path)
+                    path.unlink(missing_ok=True)
+        return {utt for shard in self._known.values() for utt in shard.utts}
+
+    @property
+    def shards(self) -> list[Shard]:
+        """The shards that the last scan found."""
+        return [self._known[name] for name in sorted(self._known)]
+
+    def results(self) -> Iterator[tuple[str, memoryview]]:
+        """The results in the shards that the last scan found, a shard at a time; of repeated results the first."""
+        seen: set[str] = set()
+        for shard in self.shards:
+            for utt, result in shard.results():
+                if utt not in seen:
+                    seen.add(utt)
+                    yield utt, result
+
+
+class ShardWriter:
+    """Collects the results of one job and publishes them shard by shard; at the end of a `with` all are published."""
+
+    def __init__(self, directory: Path, job: str) -> None:
+        self._directory, self._job, self._seconds = directory, job, shard_seconds()
+        self._utts: list[str] = []
+        self._results: list[bytes] = []
+        self._size, self._begun = 0, time.monotonic()
+
+    def __enter__(self) -> ShardWriter:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.publish()
+
+    def add(self, utt: str, result: bytes) -> None:
+        """Add a result; it is written to disk when the shard is full or old."""
+        self._utts.append(utt)
+        self._results.append(result)
+        self._size += len(result)
+        if self._size >= _BYTES or time.monotonic() - self._begun >= self._seconds:
+            self.publish()
+
+    def publish(self) -> None:
+        """Write the results so far to disk."""
+        if self._utts:
+            index = {"utts": self._utts, "sizes": [len(result) for result in self._results]}
+            content = json.dumps(index).encode() + b"\n" + b"".join(self._results)
+            with atomic_path(self._directory / _name(self._job, content)) as temporary:
+                temporary.write_bytes(content)
+        self._utts, self._results, self._size, self._begun = [], [], 0, time.monotonic()
+
+
+def clear_unfinished(directory: Path) -> None:
+    """Remove the temporary files of workers that were killed while they wrote a shard."""
+    for unfinished in directory.glob(".*.tmp"):
+        unfinished.unlink(missing_ok=True)
+
+
+def shard_seconds() -> float:
+    """The time that may go into a shard before it is published: VPEVAL_PIECE_SECONDS, or half a minute."""
+    text = os.environ.get("VPEVAL_PIECE_SECONDS", "")
     if not text:
-        return _TASK_SECONDS
-    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) or not float(text):
-        raise InputError(f"VPEVAL_TASK_SECONDS={text}: expected the seconds that a task should take, such as 600")
+        return _SECONDS
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
+        raise InputError(f"VPEVAL_PIECE_SECONDS={text}: expected the seconds that go into a shard at most, such as 30")
     return float(text)
 
 
-def read_pace(path: Path) -> float:
-    """Seconds of speech that earlier tasks did in a second; an assumption if there were none."""
+def _name(job: str, content: bytes) -> str:
+    return f"{job}-{hashlib.sha256(content).hexdigest()[:32]}{_SUFFIX}"
+
+
+def _read(path: Path) -> Shard | None:
+    """A shard whose content matches its name; None for any other file."""
     try:
-        return max(1e-3, float(path.read_text()))
-    except (FileNotFoundError, ValueError):
-        return _ASSUMED_PACE
-
-
-def note_pace(path: Path, speech: float, logs: Iterable[Path]) -> None:
-    """Keep how fast the tasks with these logs were, if they took long enough to tell."""
-    spent = 0
-    for log in logs:
-        try:
-            with open(log, "rb") as file:
-                file.seek(max(0, log.stat().st_size - 500))
-                spent += sum(map(int, _ACCOUNTING.findall(file.read())))
-        except FileNotFoundError:
-            return
-    if spent >= _LEAST_SECONDS:
-        write_text(path, f"{speech / spent:.3f}\n")
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    if _name(path.name.partition("-")[0], content) != path.name:
+        return None
+    start = content.index(b"\n") + 1
+    index, ends, last = json.loads(content[:start]), list[int](), start
+    for size in index["sizes"]:
+        last += size
+        ends.append(last)
+    return Shard(path, tuple(index["utts"]), tuple(ends), start)

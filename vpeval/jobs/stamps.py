@@ -5,7 +5,7 @@ outputs untouched, means that there is nothing to do. A fingerprint is made of o
 (`vpeval.jobs.code`) and the versions of packages that compute. Files count by content, under names relative to the
 folder of the run, so that a folder that was copied or moved is recognised; large files and corpora elsewhere count by
 size and time of change. What was read once is not read again while size and time are the same, and the audio of a set
-counts by one digest (`vpeval.jobs.sound`), so that asking about a million utterances takes a moment. With
+counts by one digest (`vpeval.jobs.audio_digest`), so that asking about a million utterances takes a moment. With
 VPEVAL_VERIFY=true everything is read again.
 
 With VPEVAL_ACCEPT_CODE=true, outputs whose code or packages alone have changed are kept: the stamp takes note of what
@@ -24,13 +24,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vpeval.core.digests import hash_of
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
+from vpeval.core.files import hash_of, write_text
 from vpeval.core.publish import STAMP as STAMP
-from vpeval.jobs import sound
+from vpeval.jobs import audio_digest
 from vpeval.jobs.code import Maker, code_of, software_of
-from vpeval.jobs.rehearsal import rehearsing
+from vpeval.jobs.dry_run import current_dry_run
 
 log = logging.getLogger(__name__)
 NOT_MADE = "not made yet"
@@ -133,7 +132,7 @@ def _accept(stamp: Path, found: Mapping[str, Any], wanted: Fingerprint, changed:
     """Have outputs count as made by the code that is there now, and note what was accepted."""
     names = [one.partition(" ")[2] for one in changed]
     log.warning("%s: kept although %s changed (accept-code)", stamp.parent, ", ".join(names))
-    if rehearsing():
+    if current_dry_run():
         return
     accepted = sorted({*found.get(ACCEPTED, []), *names})
     current = read_stamp(stamp)  # its times of change may just have been noted
@@ -174,7 +173,7 @@ def stale_source(path: Path) -> tuple[Path, str] | None:
 
 def _is_untouched(stamp: Path, found: Mapping[str, Any], outputs: Sequence[Path]) -> bool:
     """Whether outputs are as a stamp says; where only times differ, as after a copy, the stamp takes note."""
-    believed: Mapping[str, Any] = {} if sound.is_verifying() else found
+    believed: Mapping[str, Any] = {} if audio_digest.is_verifying() else found
     files, audio = _listing(outputs, believed.get("files")), _audio(outputs, believed.get("audio"))
     if _contents(files, audio) != _contents(found.get("files"), found.get("audio")):
         return False
@@ -197,19 +196,19 @@ def _contents(files: Any, audio: Any) -> object:
 
 def _digest(path: Path) -> str:
     """Of a file or directory."""
-    if (rehearsal := rehearsing()) and rehearsal.expects(path):
+    if (dry_run := current_dry_run()) and dry_run.expects(path):
         return _COMING
     if not path.exists():
         raise InputError("is missing, and a later step needs it; run the stage that makes it", path)
     ours = path.resolve().is_relative_to(Path.cwd())
     files = list(_files(path))
-    few = sum(file.suffix in _AUDIO for file in files) <= sound.MANY
+    few = sum(file.suffix in _AUDIO for file in files) <= audio_digest.MANY
     digest = hashlib.sha256()
     for file in files:
         name = file.relative_to(path) if file != path else ""
         digest.update(f"{name}\0{_identity(file, by_content=ours and few)}\0".encode())
     if (path / "wav.scp").is_file():
-        digest.update(sound.named_audio(path).encode())
+        digest.update(audio_digest.named_audio(path).encode())
     return digest.hexdigest()
 
 
@@ -227,7 +226,7 @@ def _files(path: Path) -> Iterator[Path]:
     for root, folders, names in os.walk(path):
         folders[:] = sorted(f for f in folders if not f.startswith((".", "__pycache__", "split")) and f != "log")
         if Path(root) == path and _has_audio(path):
-            folders.remove(sound.FOLDER)
+            folders.remove(audio_digest.AUDIO_DIR)
         yield from (Path(root) / name for name in sorted(names) if not name.startswith("."))
 
 
@@ -238,12 +237,12 @@ def _identity(file: Path, by_content: bool = True) -> str:
         return f"{status.st_size} {status.st_mtime_ns}"
     if status.st_size > _LARGE and (known := _stamped(file, status)):
         return known
-    return hash_of(file, status, again=sound.is_verifying())
+    return hash_of(file, status, again=audio_digest.is_verifying())
 
 
 def _stamped(file: Path, status: os.stat_result) -> str:
     """The SHA-256 in the stamp of the directory that a file was published in, if it is as it was then."""
-    files = {} if sound.is_verifying() else read_stamp(file.parent / STAMP).get("files", {})
+    files = {} if audio_digest.is_verifying() else read_stamp(file.parent / STAMP).get("files", {})
     known = files.get(f"0/{file.name}") if isinstance(files, dict) else None
     seen = [status.st_size, status.st_mtime_ns]
     return str(known[2]) if isinstance(known, list) and len(known) == 3 and known[:2] == seen else ""
@@ -262,7 +261,7 @@ def _listing(outputs: Sequence[Path], believed: object) -> dict[str, list[object
             if isinstance(before, list) and before[:2] == seen:
                 listing[name] = before
             else:
-                listing[name] = [*seen, hash_of(file, status, again=sound.is_verifying())]
+                listing[name] = [*seen, hash_of(file, status, again=audio_digest.is_verifying())]
     return listing
 
 
@@ -270,8 +269,8 @@ def _audio(outputs: Sequence[Path], believed: object) -> dict[str, dict[str, Any
     """The audio of those outputs that are sets."""
     before = believed if isinstance(believed, dict) else {}
     sets = {str(number): output for number, output in enumerate(outputs) if _has_audio(output)}
-    return {number: sound.published_audio(output, before.get(number)) for number, output in sets.items()}
+    return {number: audio_digest.published_audio(output, before.get(number)) for number, output in sets.items()}
 
 
 def _has_audio(path: Path) -> bool:
-    return (path / "wav.scp").is_file() and (path / sound.FOLDER).is_dir()
+    return (path / "wav.scp").is_file() and (path / audio_digest.AUDIO_DIR).is_dir()

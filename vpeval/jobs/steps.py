@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import locked
+from vpeval.core.locks import locked
+from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.progress import log_skipped
-from vpeval.jobs.rehearsal import rehearsing
 from vpeval.jobs.stamps import NOT_MADE, STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
 
 log = logging.getLogger(__name__)
@@ -78,9 +78,9 @@ class Step:
 
 def bring_up_to_date(steps: Iterable[tuple[Step, Callable[[Path], str]]], what: str) -> None:
     """Make those steps that are not current, each with a line of what came out; the others share one line."""
-    if rehearsal := rehearsing():
+    if dry_run := current_dry_run():
         for step, _ in steps:
-            rehearsal.consider(step.out, step.outputs, step.why())
+            dry_run.consider(step.out, step.outputs, step.why())
         return
     current = 0
     for step, make in steps:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vpeval.core.lazy import Deferred
 from vpeval.data.directory import DataDir
-from vpeval.jobs.pieces import FOLDER, Pieces, PieceWriter
+from vpeval.jobs.shards import SHARDS, Shards, ShardWriter
 
 _REPORT_SECONDS = 0.2
 
@@ -47,7 +47,7 @@ def job_parts(job: str, works: Sequence[str]) -> list[Part]:
     for work_dir in map(Path, works):
         split = work_dir / "split" / job
         if split.is_dir():
-            data, done = DataDir.load(split), Pieces(work_dir / FOLDER, job).look()
+            data, done = DataDir.load(split), Shards(work_dir / SHARDS, job).scan()
             wav = data.wav
             tables = {
                 spk: {name: table[spk] for name, table in data.spk_tables.items() if spk in table}
@@ -77,7 +77,7 @@ def recording(job: str, parts: Sequence[Part]) -> Iterator[Callable[[Part, bytes
 
     with ExitStack() as stack:
         work_dirs = dict.fromkeys(part.work for part in parts)
-        writers = {work_dir: stack.enter_context(PieceWriter(work_dir / FOLDER, job)) for work_dir in work_dirs}
+        writers = {work_dir: stack.enter_context(ShardWriter(work_dir / SHARDS, job)) for work_dir in work_dirs}
         yield record
 
 

@@ -15,7 +15,7 @@ from vpeval.core.errors import InputError
 from vpeval.figures.catalogue import CATALOGUE
 from vpeval.figures.data import Results
 from vpeval.figures.style import dark_colours
-from vpeval.jobs.usage import read_usage
+from vpeval.jobs.progress import read_usage
 from vpeval.protocols.findings import CHECKS, FILE, UTILITY_FILE, Finding, read_findings
 from vpeval.records.metrics import describe
 from vpeval.records.names import ORIGINAL

@@ -6,7 +6,7 @@ import logging
 
 from vpeval.core import models
 from vpeval.core.errors import InputError
-from vpeval.jobs.rehearsal import rehearsing
+from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.stamps import NOT_MADE
 from vpeval.plan.plan import Plan
 
@@ -18,9 +18,9 @@ SCRATCH = ("small_original", "small_scratch")
 def run(plan: Plan) -> None:
     """Fetch what is missing."""
     for name in plan.models():
-        if rehearsal := rehearsing():
+        if dry_run := current_dry_run():
             missing = models.missing_files(models.find_model(name))
-            rehearsal.consider(models.store() / name, [], NOT_MADE if missing else "")
+            dry_run.consider(models.store() / name, [], NOT_MADE if missing else "")
             continue
         log.info("%s", models.fetch(models.find_model(name)))
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_table
-from vpeval.jobs.rehearsal import rehearsing
+from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.stamps import stale_source
 from vpeval.jobs.steps import Step, bring_up_to_date
 
@@ -42,7 +42,7 @@ def run_pieces(pieces: Iterable[Piece], maker: int | None = None) -> None:
 
 def refuse_outdated(paths: Iterable[Path]) -> None:
     """Refuse embeddings, models and decodings that were made from other data than those that are there now."""
-    for path in dict.fromkeys(paths) if not rehearsing() else ():
+    for path in dict.fromkeys(paths) if not current_dry_run() else ():
         if outdated := stale_source(path):
             made, source = outdated
             stage = next((stage for kind, stage in _MAKERS.items() if kind in made.parts), 3)
@@ -60,7 +60,7 @@ def gender_of(data: Path) -> str:
 
 def need(stage: int, *paths: Path) -> None:
     """Refuse to go on without what an earlier stage makes."""
-    rehearsal = rehearsing()
+    dry_run = current_dry_run()
     for path in paths:
-        if not path.exists() and not (rehearsal and rehearsal.expects(path)):
+        if not path.exists() and not (dry_run and dry_run.expects(path)):
             raise InputError(f"is missing; stage {stage} makes it: run ./run.sh --stage {stage}", path)

@@ -1,7 +1,7 @@
 """Jobs on this machine, as many at a time as it has cores, memory and GPUs for.
 
 Jobs end when the launcher ends, however it ends: on Ctrl-C or a signal they are stopped and reaped, and when it is
-killed outright, `vpeval.jobs.guard` sees to it.
+killed outright, `vpeval.jobs.guard` ends them.
 """
 
 from __future__ import annotations
@@ -9,17 +9,15 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.core.machine import count_gpus, memory
-from vpeval.core.processes import dying_with_me
+from vpeval.core.processes import count_gpus, dying_with_me, memory
 from vpeval.jobs import guard
-from vpeval.jobs.array import JobArray
 from vpeval.jobs.backends.base import Backend, Ended, Snapshot
-from vpeval.jobs.guarded import Guard
-from vpeval.jobs.resources import parse_memory, parse_time
+from vpeval.jobs.launch import JobArray, parse_memory, parse_time
 
 
 class Local(Backend):
@@ -30,15 +28,20 @@ class Local(Backend):
         self._seconds = parse_time(array.time) if array.time else 0
         self._waiting: list[int] = []
         self._running: dict[int, _Running] = {}
-        self._watch: Guard | None = None
+        self._watch: guard.Guard | None = None
+
+    @classmethod
+    def make(cls, array: JobArray, conf: Path, note: Callable[[str], None]) -> Local:
+        """There is nothing to set."""
+        return cls(array)
 
     def begin(self, jobs: Sequence[int]) -> list[int]:
         """Start the guard."""
-        self._watch = Guard()
+        self._watch = guard.Guard()
         return list(jobs)
 
     def submit(self, jobs: Sequence[int]) -> None:
-        """Start as many as there is room for."""
+        """Start as many as the machine has resources for."""
         self._waiting += jobs
         self._fill()
 
@@ -50,7 +53,7 @@ class Local(Backend):
             seconds = time.time() - its.since
             late = 0 < self._seconds < seconds
             if late:
-                guard.end([its.child.pid], reap=its.child.poll)
+                guard.end_groups([its.child.pid], reap=its.child.poll)
             elif its.child.poll() is None:
                 continue
             code = its.child.wait()
@@ -126,7 +129,7 @@ def parallel_jobs(array: JobArray) -> int:
         raise InputError(f"--num-nodes {array.num_nodes}: this machine is one node; use a cluster (docs/cluster.md)")
     count = len(array.jobs)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    # Like Kaldi: a few jobs more than cores are rather started at once than left for a lonely second round.
+    # Like Kaldi: a few jobs more than cores are started at once rather than in a short second round.
     limit = count if count < 1.4 * cores else cores
     if array.gpus:
         present = count_gpus()

@@ -1,30 +1,41 @@
 """Jobs on a Slurm cluster: one job array per call, watched by the status files of its tasks.
 
-The truth about a task is what the task itself says at its end. The scheduler is asked once per poll, for all tasks
-together: it knows why a task said nothing (cancelled, out of memory or time, node lost) and which will never run. What
-``sbatch --wait`` returns is not used: it is late, and 0 for cancelled jobs. A task may run twice, as when its node is
-lost to the controller and not to the task; a good end of any attempt counts.
+How a task ended is first of all what its own status file says. The scheduler is asked once per poll, for all tasks
+together: it knows why a task left no status (cancelled, out of memory or time, node lost) and which will never run. The
+exit code of ``sbatch --wait`` is not used: it is late, and 0 for cancelled jobs. A task may run twice, as when its node
+is lost to the controller and not to the task; success of any attempt counts.
+
+So that another launcher can resume the jobs of one that died, ``.x.array.log.slurm/`` beside the logs holds
+``run.json`` (whose jobs these are), ``task.sh``, a list of jobs for every submission (``1.jobs``), the output of tasks
+before they know their log (``out/``) and their status files (``status/<job>.<submission>``). A launcher removes it when
+all its jobs have ended.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import re
+import secrets
 import shlex
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import TypeVar
 
 from vpeval.core.errors import InputError
-from vpeval.jobs.array import JobArray
-from vpeval.jobs.backends import slurm_queue
+from vpeval.core.files import write_text
+from vpeval.jobs.backends import slurm_tasks
 from vpeval.jobs.backends.base import Backend, Ended, Snapshot
-from vpeval.jobs.backends.slurm_control import Control, clear, end_jobs
-from vpeval.jobs.backends.slurm_queue import Entry, NoAnswer, QueueFull
-from vpeval.jobs.backends.slurm_script import Settings, sbatch_options, task_script
-from vpeval.jobs.backends.slurm_verdict import Request, cancelled, silence, verdict
-from vpeval.jobs.lease import Lease
+from vpeval.jobs.backends.slurm_tasks import Entry, NoAnswer, QueueFull, Request, Settings, Status
+from vpeval.jobs.launch import JobArray
+from vpeval.jobs.shared_disk import Lease, refresh
 
 T = TypeVar("T")
+_STATUS = re.compile(rb"(\d+) (\d+) (\S*)\n")
 
 
 class Slurm(Backend):
@@ -33,7 +44,7 @@ class Slurm(Backend):
     def __init__(self, array: JobArray, settings: Settings, note: Callable[[str], None]) -> None:
         self.attempts, self.poll_seconds = settings.attempts, settings.poll_seconds
         self._array, self._settings, self._note = array, settings, note
-        self._control = Control.of(array)
+        self._control = Control.for_log(array.log_of("array"))
         self._lease = Lease(self._control.lock, array.log)
         self._request = Request(
             array.mem or settings.mem or "the cluster's default",
@@ -43,31 +54,42 @@ class Slurm(Backend):
             settings.poll_seconds,
         )
         self._name = ""
-        self._waiting: list[int] = []  # to be submitted when the controller takes them
+        self._waiting: list[int] = []  # to be submitted when the controller accepts them
         self._tasks: dict[int, tuple[int, int]] = {}  # job → submission, index in it; the newest attempt
         self._open: set[int] = set()
-        self._silent: dict[int, float] = {}  # since when a task that has ended owes us its status
-        self._largest = self._room = 0
+        self._silent: dict[int, float] = {}  # since when the status of an ended task is missing
+        self._largest = self._chunk = 0
         self._last_array = ""
-        self._unsure: tuple[int, list[int]] | None = None  # a submission that the controller may have taken
-        self._doubtful = False  # whether there may be jobs of ours that nobody waits for
+        self._unsure: tuple[int, list[int]] | None = None  # a submission that the controller may have accepted
+        self._doubtful = False  # whether there may be jobs that nobody waits for
         self._away_since = self._full_since = 0.0
-        self._said: set[str] = set()
+        self._noted: set[str] = set()
+
+    @classmethod
+    def make(cls, array: JobArray, conf: Path, note: Callable[[str], None]) -> Slurm:
+        """With the settings in `conf`."""
+        return cls(array, Settings.read(conf), note)
+
+    @classmethod
+    def left_behind(cls, log: Path) -> Control | None:
+        """The jobs of a launcher that died, which may still run."""
+        control = Control.for_log(log)
+        return control if control.name else None
 
     def begin(self, jobs: Sequence[int]) -> list[int]:
-        """Claim the logs; find out what a launcher that died has left, which may be all of it."""
-        self._lease.take(self._note)
-        self._largest = self._room = self._patiently(slurm_queue.largest_array)
+        """Claim the logs; resume the jobs of a launcher that died, which may be all of them."""
+        self._lease.acquire(self._note)
+        self._largest = self._chunk = self._patiently(slurm_tasks.largest_array)
         for log in {self._array.log_of(job).parent for job in jobs}:
             log.mkdir(parents=True, exist_ok=True)
         if self._control.name and not self._control.belongs_to(self._array):
-            clear(self._array.log_of("array"), self._note)
+            self._control.clear(self._note)
         if not self._control.name:
-            self._control.begin(self._array, task_script(self._array, self._control.path))
+            self._control.begin(self._array, slurm_tasks.task_script(self._array, self._control.path))
             self._name = self._control.name
             return list(jobs)
         self._name = self._control.name
-        return self._take_up(jobs)
+        return self._resume(jobs)
 
     def submit(self, jobs: Sequence[int]) -> None:
         """Hand jobs to Slurm, in arrays of the size it takes."""
@@ -81,17 +103,17 @@ class Slurm(Backend):
         self._lease.beat()
         entries: dict[tuple[int, int], Entry] | None
         try:
-            entries = {(entry.submission, entry.index): entry for entry in slurm_queue.entries(self._name)}
+            entries = {(entry.submission, entry.index): entry for entry in slurm_tasks.entries(self._name)}
             self._answered()
         except NoAnswer as error:
             entries = None
-            self._say_away(error)
+            self._note_no_answer(error)
         # After the scheduler: whatever it calls ended has by then written its status.
         self._control.read_statuses()
         ended = {job: end for job in sorted(self._open) if (end := self._end_of(job, entries))}
         if entries is not None:
             rest = {job: self._entry(job, entries) for job in self._open - ended.keys() if job in self._tasks}
-            ended |= cancelled(rest, more_to_come=bool(self._waiting))
+            ended |= slurm_tasks.cancelled(rest, more_to_come=bool(self._waiting))
         self._open -= ended.keys()
         self._doubtful = self._doubtful or any(end.reason for end in ended.values())
         for job in ended:
@@ -105,29 +127,29 @@ class Slurm(Backend):
     def end(self) -> None:
         """Cancel what is left, and forget the run once nothing of it is."""
         if not self._name:
-            self._lease.give_up()
+            self._lease.release()
             return
         try:
             if self._open or self._doubtful:
-                end_jobs(self._name)
+                slurm_tasks.end_jobs(self._name)
             self._control.remove()
         except NoAnswer as error:
             self._note(f"the jobs could not be cancelled ({error}); run scancel -n {self._name}, or this command again")
         finally:
-            self._lease.give_up()
+            self._lease.release()
 
     def describe(self) -> str:
         """The call of sbatch and the script."""
         control = self._control.path
-        largest = self._patiently(slurm_queue.largest_array)
+        largest = self._patiently(slurm_tasks.largest_array)
         chunks = -(-len(self._array.jobs) // largest)
         command = ["sbatch", *self._options(1, min(largest, len(self._array.jobs))), str(control / "task.sh"), "1"]
         more = f" (one of {chunks} arrays, of at most {largest} tasks each)" if chunks > 1 else ""
-        script = task_script(self._array, control)
+        script = slurm_tasks.task_script(self._array, control)
         return f"{len(self._array.jobs)} jobs by{more}\n{shlex.join(command)}\nwith {control / 'task.sh'}:\n{script}"
 
-    def _take_up(self, jobs: Sequence[int]) -> list[int]:
-        entries = self._patiently(lambda: {(e.submission, e.index): e for e in slurm_queue.entries(self._name)})
+    def _resume(self, jobs: Sequence[int]) -> list[int]:
+        entries = self._patiently(lambda: {(e.submission, e.index): e for e in slurm_tasks.entries(self._name)})
         self._control.read_statuses()
         for submission, members in self._control.submissions().items():
             for index, job in enumerate(members, start=1):
@@ -137,7 +159,7 @@ class Slurm(Backend):
         live = {job for job in jobs if (entry := self._entry(job, entries)) and entry.is_live} - done
         self._open, self._doubtful = done | live, True
         self._note(
-            f"taking up the jobs of a launcher that died ({self._name}): {len(done)} are done, {len(live)} are "
+            f"resuming the jobs of a launcher that died ({self._name}): {len(done)} are done, {len(live)} are "
             f"waiting or running, {len(jobs) - len(done | live)} are submitted"
         )
         return [job for job in jobs if job not in self._open]
@@ -147,19 +169,19 @@ class Slurm(Backend):
             self._note_submitted(*self._unsure)
         self._unsure = None
         while self._waiting:
-            chunk = self._waiting[: self._room]
+            chunk = self._waiting[: self._chunk]
             submission = self._control.add_submission(chunk)
             script = str((self._control.path / "task.sh").resolve())
             try:
                 options = self._options(submission, len(chunk))
-                self._last_array = slurm_queue.submit(options, script, [str(submission)])
+                self._last_array = slurm_tasks.submit(options, script, [str(submission)])
             except QueueFull as error:
-                self._wait_for_room(error)
+                self._wait_for_places(error)
                 return
             except NoAnswer as error:
-                # It may have taken the jobs all the same, which shows when it answers again.
+                # It may have accepted the jobs all the same; its next answer shows it.
                 self._unsure, self._doubtful = (submission, chunk), True
-                self._say_away(error)
+                self._note_no_answer(error)
                 return
             self._full_since = 0.0
             self._note_submitted(submission, chunk)
@@ -177,7 +199,7 @@ class Slurm(Backend):
             f"--array=1-{count}{limit}",
             f"--output={out}/{submission}.%a",
             f"--chdir={Path.cwd()}",
-            *sbatch_options(self._array, self._settings),
+            *slurm_tasks.sbatch_options(self._array, self._settings),
         ]
         # The limit is one of an array; for the next one to keep to it, the arrays go one after the other.
         if limit and self._last_array:
@@ -198,17 +220,17 @@ class Slurm(Backend):
         status = next((status for status in statuses if status.submission == submission), None)
         entry = self._entry(job, entries)
         logs = (self._array.log_of(job), self._control.path / "out" / f"{submission}.{index}")
-        if end := verdict(entry, status, logs, self._request):
+        if end := slurm_tasks.end_of_task(entry, status, logs, self._request):
             return end
         if entry and entry.waits_for_nodes:
-            self._say(f"jobs wait for nodes that are down or drained ({entry.reason}); sinfo -R tells why")
+            self._note_once(f"jobs wait for nodes that are down or drained ({entry.reason}); sinfo -R shows why")
         if entry and (entry.is_live or entry.state == "CANCELLED"):
             return None
         since = self._silent.setdefault(job, time.monotonic())
-        return silence(entry, time.monotonic() - since, self._request)
+        return slurm_tasks.end_without_status(entry, time.monotonic() - since, self._request)
 
     def _patiently(self, ask: Callable[[], T]) -> T:
-        """Ask the controller something before there is anything to wait for."""
+        """Ask the controller, and wait if it does not answer."""
         deadline = time.monotonic() + self._settings.patience_seconds
         while True:
             try:
@@ -218,22 +240,22 @@ class Slurm(Backend):
                     raise InputError(
                         f"Slurm does not answer ({error}); is its controller running (scontrol ping)?"
                     ) from None
-                self._say_away(error)
+                self._note_no_answer(error)
                 time.sleep(min(1.0, self.poll_seconds))
                 continue
             self._answered()
             return answer
 
-    def _wait_for_room(self, error: QueueFull) -> None:
+    def _wait_for_places(self, error: QueueFull) -> None:
         """Smaller arrays may fit into what the cluster lets a user have in the queue; others have to end first."""
-        self._room = max(1, self._room // 2)
+        self._chunk = max(1, self._chunk // 2)
         self._full_since = self._full_since or time.monotonic()
         alone = not any(job in self._tasks for job in self._open)
-        if self._room == 1 and alone and time.monotonic() - self._full_since > self._settings.patience_seconds:
+        if self._chunk == 1 and alone and time.monotonic() - self._full_since > self._settings.patience_seconds:
             raise InputError(f"Slurm takes no more jobs ({error}); end others of yours first (squeue --me)")
-        self._say(f"Slurm takes no more jobs for now ({error}); the rest follows when others have ended")
+        self._note_once(f"Slurm takes no more jobs for now ({error}); the rest follows when others have ended")
 
-    def _say_away(self, error: NoAnswer) -> None:
+    def _note_no_answer(self, error: NoAnswer) -> None:
         if not self._away_since:
             self._away_since = time.monotonic()
             self._note(
@@ -245,7 +267,94 @@ class Slurm(Backend):
             self._note(f"Slurm's controller answers again after {time.monotonic() - self._away_since:.0f} s")
         self._away_since = 0.0
 
-    def _say(self, sentence: str) -> None:
-        if sentence not in self._said:
-            self._said.add(sentence)
+    def _note_once(self, sentence: str) -> None:
+        if sentence not in self._noted:
+            self._noted.add(sentence)
             self._note(sentence)
+
+
+class Control:
+    """The directory of one launcher, beside its logs."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._names: set[str] = set()
+        self.statuses: dict[int, list[Status]] = {}
+
+    @classmethod
+    def for_log(cls, log: Path) -> Control:
+        """The one beside the log of an array, which is the log of a job called 'array'."""
+        return cls(log.with_name(f".{log.name}.slurm"))
+
+    @property
+    def lock(self) -> Path:
+        """The file that a launcher holds."""
+        return self.path.with_suffix(".lock")
+
+    @property
+    def name(self) -> str:
+        """The name of the Slurm jobs; '' if there is no run here."""
+        try:
+            return str(json.loads((self.path / "run.json").read_text())["name"])
+        except (FileNotFoundError, NotADirectoryError):
+            return ""
+        except (ValueError, KeyError, TypeError):
+            raise InputError("is damaged; end its jobs with scancel, then remove the directory", self.path) from None
+
+    def belongs_to(self, array: JobArray) -> bool:
+        """Whether the run that was left here is of the same command."""
+        found = json.loads((self.path / "run.json").read_text())
+        return bool(found.get("identity") == _identity(array))
+
+    def begin(self, array: JobArray, script: str) -> None:
+        """Make the directory of a new run."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        for name in ("status", "out"):
+            (self.path / name).mkdir(parents=True)
+        write_text(self.path / "task.sh", script)
+        stem = re.sub(r"[^A-Za-z0-9_]+", "-", Path(array.log).name.split(".")[0])
+        name = f"{stem}-{secrets.token_hex(4)}"
+        write_text(self.path / "run.json", json.dumps({"name": name, "identity": _identity(array)}) + "\n")
+
+    def add_submission(self, jobs: Sequence[int]) -> int:
+        """Store which jobs are about to be submitted; return the number of the submission."""
+        number = 1 + max(self.submissions(), default=0)
+        write_text(self.path / f"{number}.jobs", "".join(f"{job}\n" for job in jobs))
+        return number
+
+    def submissions(self) -> dict[int, list[int]]:
+        """The jobs of every submission so far."""
+        files = sorted(self.path.glob("*.jobs"), key=lambda path: int(path.stem))
+        return {int(file.stem): [int(job) for job in file.read_text().split()] for file in files}
+
+    def read_statuses(self) -> None:
+        """Read new status files; one that is incomplete is read again the next time."""
+        directory = self.path / "status"
+        refresh(directory)
+        for entry in os.scandir(directory):
+            if entry.name in self._names or entry.name.startswith(".") or entry.name.endswith(".tmp"):
+                continue
+            match = _STATUS.fullmatch(Path(entry.path).read_bytes())
+            if match:
+                job, submission = map(int, entry.name.split("."))
+                self._names.add(entry.name)
+                status = Status(job, submission, int(match[1]), match[3].decode())
+                self.statuses.setdefault(job, []).append(status)
+
+    def remove(self) -> None:
+        """Forget the run after all its jobs have ended."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def clear(self, note: Callable[[str], None]) -> None:
+        """Cancel and forget the jobs of a launcher that died, which are of no use any more."""
+        if name := self.name:
+            try:
+                if count := slurm_tasks.end_jobs(name):
+                    note(f"{count} jobs of an earlier, different call were still there ({name}); they were cancelled")
+            except NoAnswer as error:
+                raise InputError(f"jobs of an earlier call cannot be cancelled: {error}", self.path) from None
+            self.remove()
+
+
+def _identity(array: JobArray) -> str:
+    return hashlib.sha256(repr((astuple(array), str(Path.cwd()))).encode()).hexdigest()

@@ -1,12 +1,12 @@
-"""Has the audio of a set changed? A digest over its files, and when to believe one that was seen before.
+"""Digests of the audio of a set, which show whether it has changed, and when to trust a stored one.
 
-Audio in the folder of the run counts by content, so that a folder that was copied is recognised; audio elsewhere, which
-others made and nobody moves along, by size and time of change. Reading a million files takes minutes, and to look at
-them takes long on some disks, and a run asks again and again. What was seen is therefore kept: of the audio that a
-wav.scp names, in a hidden file beside it; of audio that was published, in the stamp. It is believed as long as sizes
-and times of all files are as they were then, and in a set of more than `MANY` files as long as wav.scp and the folders
-of the audio are, that is until a file appears, disappears or is exchanged. Only a file that is overwritten in place
-goes unnoticed there: ``--verify true`` (VPEVAL_VERIFY) reads all of them.
+Audio in the working directory counts by content, so that a copied directory is recognised; audio elsewhere, which
+others made and nobody moves along, by size and time of change. Reading a million files takes minutes, even their sizes
+take long on some disks, and a run asks often. Digests are therefore stored: that of the audio that a wav.scp names in a
+hidden file beside it, that of published audio in the stamp. A stored digest is valid while sizes and times of all files
+are the same, and in a set of more than `MANY` files while wav.scp and the directories of the audio are the same, that
+is until a file appears, disappears or is replaced. Only a file that is overwritten in place goes unnoticed there:
+``--verify true`` (VPEVAL_VERIFY) reads all files.
 """
 
 from __future__ import annotations
@@ -24,28 +24,26 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from vpeval.core.digests import hash_of
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
+from vpeval.core.files import hash_of, write_text
 from vpeval.core.publish import INDEX
-from vpeval.core.tables import read_table
-from vpeval.data.layout import is_pipe
+from vpeval.core.tables import is_pipe, read_table
 
 MANY = 4096
-"""Sets of no more files than that are always looked at in full."""
-FOLDER = "wav"
-"""Where the audio is that a set brings along."""
+"""In sets of at most so many files, all of them are always checked."""
+AUDIO_DIR = "wav"
+"""The directory of the audio inside a set."""
 _VERSION = 2
 _READERS = 4
 _AT_A_TIME = 64
-"""Files that a reader is given: one by one, handing them out would take longer than looking at them."""
+"""Files that a reader is given: one by one, handing them out would take longer than checking them."""
 _ABSENT = "absent"
 _BETWEEN_WORDS = re.compile(r"[\s<>|&;()'\"`=,]+")
-_SETTLED_SECONDS = 1.0  # a folder that changed just now may change once more without its time telling
+_SETTLED_SECONDS = 1.0  # a directory may change again within the resolution of its time
 
 
 def is_verifying() -> bool:
-    """Whether nothing is to be believed: VPEVAL_VERIFY."""
+    """Whether stored digests must not be used: VPEVAL_VERIFY."""
     text = os.environ.get("VPEVAL_VERIFY", "false")
     if text not in ("true", "false"):
         raise InputError(f"VPEVAL_VERIFY={text}: expected true or false")
@@ -55,7 +53,7 @@ def is_verifying() -> bool:
 def named_audio(directory: Path) -> str:
     """A digest of the audio that the wav.scp of a data directory names.
 
-    A pipe counts by the files that its command names; one that names none counts by what comes out of it.
+    A pipe counts by the files that its command names; one that names none counts by its output.
     """
     scp, index = directory / "wav.scp", directory / INDEX
     status = scp.stat()
@@ -65,61 +63,61 @@ def named_audio(directory: Path) -> str:
     if here and found.get("scp") == known and found.get("folders") and _unchanged(found["folders"]):
         return str(found.get("digest"))
     entries, outputs = _entries(scp)
-    files = Files(tuple(entries))
+    files = AudioFiles(tuple(entries))
     seen = files.times
     known_before = found.get("times") == seen and found.get("version") == _VERSION
     digest = str(found["digest"]) if known_before else files.digest
     if outputs:
         return hashlib.sha256(json.dumps([digest, outputs]).encode()).hexdigest()
-    folders = _times({entry.rpartition("/")[0] or "." for _, entry in entries}) if len(entries) > MANY else {}
-    if max(folders.values(), default=0) < (time.time() - _SETTLED_SECONDS) * 1e9:
-        kept = {"version": _VERSION, "scp": known, "cwd": str(Path.cwd()), "folders": folders, "times": seen}
+    directories = _times({entry.rpartition("/")[0] or "." for _, entry in entries}) if len(entries) > MANY else {}
+    if max(directories.values(), default=0) < (time.time() - _SETTLED_SECONDS) * 1e9:
+        kept = {"version": _VERSION, "scp": known, "cwd": str(Path.cwd()), "folders": directories, "times": seen}
         if kept != {name: found.get(name) for name in kept}:
-            with suppress(OSError):  # somebody else's directory: then all files are looked at each time
+            with suppress(OSError):  # somebody else's directory: then all files are checked each time
                 write_text(index, json.dumps({**kept, "digest": digest}))
     return digest
 
 
 def published_audio(directory: Path, believed: object = None) -> dict[str, Any]:
-    """What is in the folder of audio of a set: number of files, digests of contents, of times, and of folders.
+    """The audio inside a set: number of files, digests of contents, of times, and of directories.
 
-    `believed` is what was there at an earlier time: where times are as they were then, so are the files, and of many
-    files the times of their folders say it.
+    `believed` is an earlier answer: while times are the same, so are the files, and where there are many files the
+    times of their directories are enough.
     """
-    home = directory / FOLDER
-    folders = _digest_of_folders(home)
+    home = directory / AUDIO_DIR
+    directories = _digest_of_directories(home)
     before: dict[str, Any] = believed if isinstance(believed, dict) else {}
-    if before.get("folders") == folders and before.get("files", 0) > MANY:
+    if before.get("folders") == directories and before.get("files", 0) > MANY:
         return before
     found = [path for path in sorted(home.rglob("*")) if not path.is_dir()]
-    files = Files(tuple((str(path.relative_to(home)), str(path)) for path in found))
+    files = AudioFiles(tuple((str(path.relative_to(home)), str(path)) for path in found))
     digest = str(before["digest"]) if before.get("times") == files.times else files.digest
-    return {"files": len(found), "digest": digest, "times": files.times, "folders": folders}
+    return {"files": len(found), "digest": digest, "times": files.times, "folders": directories}
 
 
 @dataclass(frozen=True)
-class Files:
-    """Files by name and path, each of which is looked at once."""
+class AudioFiles:
+    """Files by name and path; the status of each is read once."""
 
     places: tuple[tuple[str, str], ...]
 
     @cached_property
     def times(self) -> str:
-        """A digest of sizes and times only, which tells in a moment that nothing has happened."""
-        return self._digest(self._looks)
+        """A digest of sizes and times only, which is fast."""
+        return self._digest(self._sizes_and_times)
 
     @cached_property
     def digest(self) -> str:
-        """A digest of contents of ours, of sizes and times of others'; absent ones count as such."""
+        """A digest of the contents of our files and of sizes and times of others'; absent ones count as such."""
         here = f"{Path.cwd()}/"
         ours = [n for n, (_, path) in enumerate(self.places) if not path.startswith("/") or path.startswith(here)]
-        identities = list(self._looks)
+        identities = list(self._sizes_and_times)
         for place, content in zip(ours, _contents([self.places[place][1] for place in ours]), strict=True):
             identities[place] = content
         return self._digest(identities)
 
     @cached_property
-    def _looks(self) -> list[str]:
+    def _sizes_and_times(self) -> list[str]:
         return [_size_and_time(path) for _, path in self.places]
 
     def _digest(self, identities: Iterable[str]) -> str:
@@ -130,7 +128,7 @@ class Files:
 
 
 def _contents(paths: list[str]) -> Iterator[str]:
-    """Hashes of files, some of which are read at the same time."""
+    """Hashes of files, which are read in parallel."""
     parts = [paths[start : start + _AT_A_TIME] for start in range(0, len(paths), _AT_A_TIME)]
     with ThreadPoolExecutor(_READERS) as readers:
         for hashes in readers.map(_hashes, parts):
@@ -157,7 +155,7 @@ def _size_and_time(path: str) -> str:
 
 
 def _entries(scp: Path) -> tuple[list[tuple[str, str]], dict[str, str]]:
-    """Names and paths of the files that a wav.scp rests on, and digests of what comes out of pipes that name none."""
+    """Names and paths of the files that a wav.scp uses, and digests of the outputs of pipes that name none."""
     entries, outputs = list[tuple[str, str]](), dict[str, str]()
     for utt, entry in read_table(scp).items():
         if not is_pipe(entry):
@@ -170,7 +168,7 @@ def _entries(scp: Path) -> tuple[list[tuple[str, str]], dict[str, str]]:
 
 
 def _files_named(command: str) -> list[str]:
-    """The files that stand in a command, its programs included where they are named by their path."""
+    """The files that a command names, its programs included where they are named by their path."""
     words = dict.fromkeys(word for word in _BETWEEN_WORDS.split(command) if word)
     return [word for word in words if Path(word).is_file()]
 
@@ -181,29 +179,29 @@ def _digest_of_output(entry: str) -> str:
     try:
         return hashlib.sha256(read_pipe_as_wave(entry)).hexdigest()
     except InputError:
-        return _ABSENT  # as a file that is not there; who needs the audio will complain
+        return _ABSENT  # like a file that is not there; whoever needs the audio reports it
 
 
-def _digest_of_folders(home: Path) -> str:
+def _digest_of_directories(home: Path) -> str:
     times = _times({str(home), *(entry.path for entry in os.scandir(home) if entry.is_dir())})
     names = sorted((os.path.relpath(path, home), time) for path, time in times.items())
     return hashlib.sha256(json.dumps(names).encode()).hexdigest()
 
 
-def _times(folders: Iterable[str]) -> dict[str, int]:
-    """When each folder was changed; 0 where there is none."""
-    return {folder: _time(folder) for folder in sorted(folders)}
+def _times(directories: Iterable[str]) -> dict[str, int]:
+    """When each directory was changed; 0 where there is none."""
+    return {directory: _time(directory) for directory in sorted(directories)}
 
 
-def _time(folder: str) -> int:
+def _time(directory: str) -> int:
     try:
-        return Path(folder).stat().st_mtime_ns
+        return Path(directory).stat().st_mtime_ns
     except OSError:
         return 0
 
 
-def _unchanged(folders: object) -> bool:
-    return isinstance(folders, dict) and all(_time(folder) == time for folder, time in folders.items())
+def _unchanged(directories: object) -> bool:
+    return isinstance(directories, dict) and all(_time(path) == time for path, time in directories.items())
 
 
 def _read(index: Path) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from vpeval.core.errors import InputError
-from vpeval.jobs import sound
-from vpeval.jobs.sound import INDEX, named_audio
+from vpeval.jobs import audio_digest
+from vpeval.jobs.audio_digest import INDEX, named_audio
 from vpeval.jobs.stamps import STAMP, Fingerprint, is_current, why, write_stamp
 
 PRINT = Fingerprint({}, {}, {})
@@ -16,20 +16,20 @@ PRINT = Fingerprint({}, {}, {})
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three files are many."""
-    monkeypatch.setattr(sound, "MANY", 2)
+    monkeypatch.setattr(audio_digest, "MANY", 2)
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A set with three files in two folders that nobody has changed for a while."""
-    folder = tmp_path / "set"
+    directory = tmp_path / "set"
     for place in ("a/a-1", "a/a-2", "b/b-1"):
-        (folder / "wav" / place).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "wav" / f"{place}.wav").write_bytes(b"RIFF")
-    (folder / "wav.scp").write_text("".join(f"{u} {folder}/wav/{u[0]}/{u}.wav\n" for u in ("a-1", "a-2", "b-1")))
-    for place in (folder / "wav", folder / "wav/a", folder / "wav/b"):
+        (directory / "wav" / place).parent.mkdir(parents=True, exist_ok=True)
+        (directory / "wav" / f"{place}.wav").write_bytes(b"RIFF")
+    (directory / "wav.scp").write_text("".join(f"{u} {directory}/wav/{u[0]}/{u}.wav\n" for u in ("a-1", "a-2", "b-1")))
+    for place in (directory / "wav", directory / "wav/a", directory / "wav/b"):
         os.utime(place, ns=(0, time.time_ns() - 10**10))
-    return folder
+    return directory
 
 
 def overwrite(path: Path) -> None:
@@ -48,9 +48,9 @@ def test_a_small_set_is_always_looked_at_in_full(data: Path) -> None:
     assert named_audio(data) != before
 
 
-def again(folder: Path) -> None:
+def again(directory: Path) -> None:
     """What a copy does: the same contents, at another time."""
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(directory.rglob("*")):
         os.utime(path, ns=(0, path.stat().st_mtime_ns + 10**9 - 5 * 10**11))
 
 
@@ -58,7 +58,7 @@ def again(folder: Path) -> None:
 def test_a_copy_of_the_folder_of_a_run_has_the_same_audio(
     data: Path, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sound, "MANY", most)
+    monkeypatch.setattr(audio_digest, "MANY", most)
     monkeypatch.chdir(tmp_path)
     (data / "wav.scp").write_text("".join(f"{u} set/wav/{u[0]}/{u}.wav\n" for u in ("a-1", "a-2", "b-1")))
     before = named_audio(data)
@@ -82,7 +82,7 @@ def test_audio_elsewhere_counts_by_size_and_time(data: Path) -> None:
 def test_audio_of_ours_is_read_once(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     before = named_audio(data)
-    monkeypatch.setattr(sound, "_contents", lambda paths: pytest.fail("they were read before"))
+    monkeypatch.setattr(audio_digest, "_contents", lambda paths: pytest.fail("they were read before"))
     assert named_audio(data) == before
 
 

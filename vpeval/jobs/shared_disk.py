@@ -1,14 +1,18 @@
-"""A claim on something that one process at a time may do, which works on file systems without locks, such as NFS.
+"""Files on a disk that several machines share, such as NFS: claims that need no locks, and files that appear late.
 
-The claim is a file that only one process can create; it says who holds it, and its holder touches it now and then. A
-holder on this machine that is dead, or one elsewhere that has not touched the file for as long as caches may hide it,
-has lost it.
+A claim (`Lease`) is a file that only one process can create; it names its holder, who touches it regularly. A holder on
+this machine that is dead, or one elsewhere that has not touched the file for as long as caches may hide it, has lost
+the claim.
+
+NFS caches the content of a directory for up to a minute. Whether something is missing is therefore decided only after
+a wait, and by what is in the directory and not by what a job has returned.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import time
 from collections.abc import Callable
@@ -20,18 +24,20 @@ from vpeval.core.processes import alive
 
 _BEAT_SECONDS = 10.0
 _SILENCE_SECONDS = 90.0  # beats and the longest that NFS keeps the time of change of a file
+_SHARED_SECONDS = 60.0
+_SHARED = {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb3", "afs", "glusterfs", "orangefs", "panfs"}
 
 
 class Lease:
-    """The claim of this process on the file `path`; `what` is how a message calls what it is about."""
+    """The claim of this process on the file `path`; `what` names in messages what it is about."""
 
     def __init__(self, path: Path, what: str, silence_seconds: float = _SILENCE_SECONDS) -> None:
         self._path, self._what, self._silence = path, what, silence_seconds
         self._me = {"host": socket.gethostname(), "pid": os.getpid(), "born": _birth(os.getpid())}
-        self._beaten = 0.0
+        self._last_beat = 0.0
 
-    def take(self, note: Callable[[str], None]) -> None:
-        """Have the claim, or raise an InputError that names who has it; takes a while if that is hard to tell."""
+    def acquire(self, note: Callable[[str], None]) -> None:
+        """Get the claim, or raise an InputError that names its holder; may wait to see whether that lives."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         while not self._create():
             text = self._read()
@@ -41,18 +47,18 @@ class Lease:
             holder = f"process {held.get('pid')} on {held.get('host')}"
             if self._lives(held, holder, note):
                 raise InputError(f"{holder} is working on this; wait for it, or end it there first", self._what)
-            self._put_away(text)
+            self._remove_lost(text)
 
     def beat(self) -> None:
-        """Show that we live."""
-        if time.monotonic() - self._beaten > _BEAT_SECONDS:
-            self._beaten = time.monotonic()
+        """Touch the file, if that is due."""
+        if time.monotonic() - self._last_beat > _BEAT_SECONDS:
+            self._last_beat = time.monotonic()
             if _parse(self._read() or "") != self._me:
                 raise InputError("another process has taken this over; it goes on there", self._what)
             os.utime(self._path)
 
-    def give_up(self) -> None:
-        """Let others have it."""
+    def release(self) -> None:
+        """Give up the claim."""
         if _parse(self._read() or "") == self._me:
             self._path.unlink(missing_ok=True)
 
@@ -63,11 +69,11 @@ class Lease:
             return False
         with os.fdopen(handle, "w") as file:
             file.write(json.dumps(self._me))
-        self._beaten = time.monotonic()
+        self._last_beat = time.monotonic()
         return True
 
     def _read(self) -> str | None:
-        """What the claim says; None if there is none."""
+        """The content of the claim; None if there is none."""
         text = ""
         for _ in range(50):
             try:
@@ -79,10 +85,10 @@ class Lease:
             time.sleep(0.02)  # it is being written
         return text
 
-    def _put_away(self, judged: str) -> None:
-        """Remove a claim that was judged to be lost, unless another process has taken it in the meantime.
+    def _remove_lost(self, judged: str) -> None:
+        """Remove a claim that was judged to be lost, unless another process has got it in the meantime.
 
-        Of several that do so at once, one finds the file to rename, and the others create it anew like the first.
+        Of several processes that do so at once, only one can rename the file.
         """
         aside = self._path.with_name(f"{self._path.name}.{self._me['host']}.{self._me['pid']}")
         try:
@@ -98,7 +104,7 @@ class Lease:
         if held.get("host") == self._me["host"]:
             pid = held.get("pid")
             return isinstance(pid, int) and pid > 0 and alive(pid) and _birth(pid) == held.get("born")
-        note(f"{self._what}: {holder} was working on this; seeing for {self._silence:.0f} s whether it lives")
+        note(f"{self._what}: {holder} was working on this; checking for {self._silence:.0f} s whether it lives")
         until, seen = time.monotonic() + self._silence, self._touched()
         while time.monotonic() < until:
             if self._touched() != seen:
@@ -114,7 +120,7 @@ class Lease:
 
 
 def _birth(pid: int) -> str:
-    """When a process was started, so that a number that is used again is not taken for the same process."""
+    """When a process was started; distinguishes processes that got the same number one after the other."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
@@ -127,3 +133,46 @@ def _parse(text: str) -> dict[str, object]:
     except ValueError:
         return {}
     return held if isinstance(held, dict) else {}
+
+
+def wait_for(missing: Callable[[], list[str]], directory: Path) -> list[str]:
+    """What is still `missing` in a directory after a wait for other machines."""
+    deadline = time.monotonic() + patience(directory)
+    while lacking := missing():
+        if time.monotonic() >= deadline:
+            return lacking
+        refresh(directory)
+        time.sleep(0.2)
+    return []
+
+
+def refresh(directory: Path) -> None:
+    """Make the system read a directory again, which it does after a change from this machine."""
+    probe = directory / f".probe.{os.getpid()}"
+    probe.touch()
+    probe.unlink()
+
+
+def patience(directory: Path) -> float:
+    """Seconds that a file in a directory may take to appear: VPEVAL_VISIBLE_SECONDS, or a minute on a shared disk."""
+    text = os.environ.get("VPEVAL_VISIBLE_SECONDS", "")
+    if not text:
+        return _SHARED_SECONDS if is_shared(directory) else 0.0
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
+        raise InputError(f"VPEVAL_VISIBLE_SECONDS={text}: expected a number of seconds, such as 60")
+    return float(text)
+
+
+def is_shared(directory: Path, mounts: Path = Path("/proc/self/mountinfo")) -> bool:
+    """Whether a directory is on a file system that other machines see as well."""
+    try:
+        lines = mounts.read_text().splitlines()
+    except OSError:
+        return False
+    place, best, kind = directory.resolve(), Path("/"), ""
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        point = Path(re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), before.split()[4]))
+        if place.is_relative_to(point) and len(point.parts) >= len(best.parts):
+            best, kind = point, after.split()[0]
+    return kind in _SHARED or kind.startswith("fuse.")

@@ -149,15 +149,15 @@ def write_set(path: Path, size: int) -> None:
 def run(kind: str) -> None:
     """The side of the driver: a batch whose worker makes up its results."""
     from vpeval.asr.decoding import text_task
-    from vpeval.embeddings.extract import vector_task
     from vpeval.jobs import batch
+    from vpeval.networks.extraction import vector_task
 
     worker = (sys.executable, str(Path(__file__).resolve()), "worker", kind)
-    task = vector_task(*worker) if kind == "vectors" else text_task(worker)
+    task = vector_task(worker) if kind == "vectors" else text_task(worker)
     logs = Path("log")
     logs.mkdir(exist_ok=True)
     (logs / f".{task.name}.pace").write_text(f"{PACE}\n")  # as if an earlier set had told it
-    target = batch.target(Path("set"), Path(kind), [], ["vpeval.embeddings.extract"])
+    target = batch.target(Path("set"), Path(kind), [], [vector_task])
     batch.run(task, [target], f"{sys.executable} {ROOT}/utils/run.py", 2, logs)
 
 
@@ -184,8 +184,8 @@ def work(kind: str, job: str, *works: str) -> None:
     """The side of the worker: random vectors, or a sentence."""
     import numpy as np
 
-    from vpeval.embeddings.extract import pack_vector
     from vpeval.jobs import worker
+    from vpeval.networks.encoders import pack_vector
 
     parts = worker.job_parts(job, works)
     vectors = np.random.default_rng(int(job)).standard_normal((997, DIMENSION)).astype(np.float32)

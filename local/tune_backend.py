@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from statistics import fmean
 
 from vpeval.asv.backend import Settings
-from vpeval.asv.plda import Prior
-from vpeval.asv.tuning import Quality, make_folds, measure
+from vpeval.asv.backend_training import Quality, make_folds, measure
 from vpeval.cli import script
-from vpeval.embeddings.directory import read_embeddings
+from vpeval.embeddings.plda import Prior
+from vpeval.embeddings.speaker_vectors import read_embeddings
 
 
 def main() -> None:

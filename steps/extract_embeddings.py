@@ -10,7 +10,7 @@ where it stopped.
 """
 
 from vpeval.cli import script
-from vpeval.embeddings.extract import extract_embeddings
+from vpeval.networks.extraction import extract_embeddings
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ import logging
 from pathlib import Path
 
 from vpeval.asv.attackers import IN_ONE_GO, MODES, read_attacker
-from vpeval.asv.train import Machine, Training, train_attacker
+from vpeval.asv.train_attackers import Machine, Training, train_attacker
 from vpeval.cli import script
 from vpeval.core.errors import InputError
 
@@ -64,8 +64,8 @@ def tell(training: Training, machine: Machine) -> None:
     """Print what a training would take, without starting it."""
     if training.mode in ("backend", *IN_ONE_GO):
         raise InputError(f"--dry-run is for trainings in epochs, which '{training.mode}' is not", training.profile)
-    from vpeval.asv.estimate import SUSTAINED, estimate
-    from vpeval.asv.training import Profile, read_corpus
+    from vpeval.asv.train_network import Profile, read_corpus
+    from vpeval.asv.training_cost import SUSTAINED, estimate
     from vpeval.networks import compute
     from vpeval.networks.neural import trainable_encoder
 

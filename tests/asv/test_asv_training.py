@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from vpeval.asv import training
+from vpeval.asv import train_network
 from vpeval.asv.epochs import read_epochs
-from vpeval.asv.training import Profile, crop, hold_out, read_corpus, train
+from vpeval.asv.train_network import Profile, crop, hold_out, read_corpus, train
 from vpeval.core.errors import InputError
 from vpeval.networks import speechbrain
 from vpeval.networks.neural import trainable_encoder
@@ -54,14 +54,14 @@ def test_training_learns_and_its_log_has_a_line_for_every_epoch(small, buzzers, 
 def test_interrupted_training_ends_in_the_weights_of_uninterrupted_training(small, buzzers, tmp_path, monkeypatch):
     straight = run(small, buzzers, tmp_path / "straight")
     with monkeypatch.context() as broken:
-        end = training._Training._end_epoch
+        end = train_network._Training._end_epoch
 
         def stop_in_the_second(self, epoch, loss):
             if epoch == 2:
                 raise Stopped
             end(self, epoch, loss)
 
-        broken.setattr(training._Training, "_end_epoch", stop_in_the_second)
+        broken.setattr(train_network._Training, "_end_epoch", stop_in_the_second)
         with pytest.raises(Stopped):
             run(small, buzzers, tmp_path / "resumed")
     resumed = run(small, buzzers, tmp_path / "resumed")

@@ -4,7 +4,7 @@ import pytest
 
 from vpeval.asv.attackers import FUSION, Attacker, read_attacker
 from vpeval.core.errors import InputError
-from vpeval.networks.kinds import encoder_files
+from vpeval.networks.configs import config_files
 
 CONF = Path(__file__).parents[2] / "conf/asv"
 
@@ -95,5 +95,5 @@ def test_a_fusion_that_is_none_is_refused(tmp_path, members, complaint):
 def test_embeddings_depend_on_the_weights_beside_the_configuration(tmp_path):
     (tmp_path / "encoder.yaml").write_text("encoder: ecapa\nmodel: model.ckpt\n")
     (tmp_path / "model.ckpt").write_bytes(b"")
-    assert encoder_files(tmp_path / "encoder.yaml") == [tmp_path / "encoder.yaml", tmp_path / "model.ckpt"]
-    assert encoder_files(CONF / "ecapa.yaml") == [CONF / "ecapa.yaml"]
+    assert config_files(tmp_path / "encoder.yaml") == [tmp_path / "encoder.yaml", tmp_path / "model.ckpt"]
+    assert config_files(CONF / "ecapa.yaml") == [CONF / "ecapa.yaml"]

@@ -6,8 +6,8 @@ import pytest
 from vpeval.asv import backend
 from vpeval.asv.backend import Settings
 from vpeval.core.errors import InputError
-from vpeval.embeddings.directory import group, group_rows
 from vpeval.embeddings.plda import Prior
+from vpeval.embeddings.speaker_vectors import group, group_rows
 
 
 def embeddings(speakers, utts, dimension=8, seed=0, name="train"):

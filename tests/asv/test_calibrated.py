@@ -7,10 +7,10 @@ import pytest
 from vpeval.asv import backend
 from vpeval.asv.attackers import read_attacker
 from vpeval.asv.backend import Settings
-from vpeval.asv.calibrated import estimate
-from vpeval.asv.comparison import LogLikelihoodRatio
-from vpeval.embeddings.directory import group
+from vpeval.asv.backend_training import estimate_calibrated
+from vpeval.asv.scoring import LogLikelihoodRatio
 from vpeval.embeddings.plda import Prior
+from vpeval.embeddings.speaker_vectors import group
 from vpeval.metrics.cllr import cllr, min_cllr
 from vpeval.metrics.scores import pool
 
@@ -38,14 +38,14 @@ def costs(model):
 def test_calibration_on_training_speakers_brings_the_cost_near_its_minimum():
     train = speakers(12, 25, 0)
     raw, least = costs(backend.estimate(train, FEW).backend)
-    calibrated, same = costs(estimate(train, FEW).backend)
+    calibrated, same = costs(estimate_calibrated(train, FEW).backend)
     assert same == pytest.approx(least, abs=1e-9), "a rising line changes no order"
     assert calibrated < raw
     assert calibrated < least + 0.15
 
 
 def test_the_calibration_is_stored_with_the_back_end(tmp_path):
-    model = estimate(speakers(12, 25, 0), FEW).backend
+    model = estimate_calibrated(speakers(12, 25, 0), FEW).backend
     backend.save(tmp_path / "backend.npz", model)
     again = backend.load(tmp_path / "backend.npz")
     assert again.calibration == model.calibration
@@ -54,7 +54,7 @@ def test_the_calibration_is_stored_with_the_back_end(tmp_path):
 
 
 def test_every_comparison_is_calibrated():
-    model = estimate(speakers(12, 25, 0), FEW).backend
+    model = estimate_calibrated(speakers(12, 25, 0), FEW).backend
     enroll, trial = speakers(3, 4, 1), speakers(3, 2, 2)
     comparison = LogLikelihoodRatio(model)
     product = comparison.enroll(enroll, np.arange(3)) @ comparison.test(trial.vectors).T
@@ -68,17 +68,17 @@ def test_too_few_speakers_or_utterances_leave_the_scores_as_they_are_with_a_warn
         rows = np.flatnonzero(np.r_[True, train.owners[1:] >= 1])
         train = group(Path("somewhere"), *train.rows(rows))
     with caplog.at_level(logging.WARNING):
-        model = estimate(train, FEW).backend
+        model = estimate_calibrated(train, FEW).backend
     assert (model.calibration.slope, model.calibration.offset) == (1.0, 0.0)
     assert "are too few to calibrate the back end" in caplog.text
 
 
 def test_scores_that_tell_nothing_are_not_flattened(caplog, monkeypatch):
-    from vpeval.asv import calibrated
+    from vpeval.asv import backend_training
 
-    monkeypatch.setattr(calibrated, "held_out_scores", lambda *_: (np.zeros(5) - 1, np.ones(9)))
+    monkeypatch.setattr(backend_training, "held_out_scores", lambda *_: (np.zeros(5) - 1, np.ones(9)))
     with caplog.at_level(logging.WARNING):
-        assert estimate(speakers(12, 8, 0), FEW).backend.calibration.slope == 1.0
+        assert estimate_calibrated(speakers(12, 8, 0), FEW).backend.calibration.slope == 1.0
     assert "tell nothing" in caplog.text
 
 

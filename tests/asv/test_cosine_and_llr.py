@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vpeval.asv import backend
-from vpeval.asv.comparison import Cosine, LogLikelihoodRatio, read_comparison
+from vpeval.asv.scoring import Cosine, LogLikelihoodRatio, read_comparison
 from vpeval.core.errors import InputError
 from vpeval.embeddings.speaker_vectors import group
 from vpeval.metrics.eer import eer_rocch

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from vpeval.asv import estimate as module
-from vpeval.asv.estimate import estimate
-from vpeval.asv.training import Profile, read_corpus
+from vpeval.asv import training_cost as module
+from vpeval.asv.train_network import Profile, read_corpus
+from vpeval.asv.training_cost import estimate
 from vpeval.networks.neural import trainable_encoder
 
 QUICK = Profile(3, 8, 0.3, 0.2, 30.0, "adam", 0.01, 1e-4, 0.0, 3, 0.2, False, (), 0)

@@ -6,11 +6,11 @@ from kaldi_files import write_array, write_plda
 
 from vpeval.asv import backend
 from vpeval.asv.backend import read_plda
-from vpeval.asv.comparison import read_comparison
+from vpeval.asv.scoring import read_comparison
 from vpeval.core.errors import InputError
-from vpeval.embeddings.directory import group
 from vpeval.embeddings.kaldi_stream import read_array
 from vpeval.embeddings.plda import Plda
+from vpeval.embeddings.speaker_vectors import group
 
 
 @pytest.fixture

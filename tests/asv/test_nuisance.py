@@ -50,7 +50,7 @@ def cosine(a, b):
 def test_the_covariance_is_that_around_the_means_of_utterances():
     rng = np.random.default_rng(0)
     utterances = [rng.normal(rng.normal(0, 9, 3), 1, (voices, 3)).astype(np.float32) for voices in (2, 5, 1, 4)]
-    found = Nuisance.of(iter(utterances))
+    found = Nuisance.from_voices(iter(utterances))
     expected = sum((len(one) - 1) * np.cov(one.astype(float).T) for one in utterances if len(one) > 1) / (1 + 4 + 3)
     assert found.covariance == pytest.approx(expected)
     assert found.mean == pytest.approx(np.concatenate(utterances).astype(float).mean(axis=0))
@@ -71,7 +71,7 @@ def test_speakers_who_differ_little_beside_the_voice_are_told_apart_after_whiten
     people = rng.normal(size=(10, 8)) * ([0] * 4 + [1] * 4)
     spread = np.array([6.0] * 4 + [0.1] * 4)
     utterances = [person + spread * rng.normal(size=(20, 8)) for person in people]
-    nuisance = Nuisance.of(utterances)
+    nuisance = Nuisance.from_voices(utterances)
     first, second = (np.stack([one[i] for one in utterances]) for i in (0, 1))
 
     def found(matrix):
@@ -89,7 +89,7 @@ def test_speakers_who_differ_little_beside_the_voice_are_told_apart_after_whiten
 )
 def test_without_a_change_there_is_no_nuisance(utterances, complaint):
     with pytest.raises(ValueError, match=complaint):
-        Nuisance.of(utterances).whitening(0.3)
+        Nuisance.from_voices(utterances).whitening(0.3)
 
 
 @pytest.mark.parametrize("kind", ["ecapa", "xvector"])
@@ -196,7 +196,7 @@ def test_a_profile_says_what_is_wrong_with_it(tmp_path, old, new, complaint):
 
 
 def test_no_speech_is_a_clear_error(start, tmp_path):
-    with pytest.raises(InputError, match="no utterance was heard in two voices; look at 'perturb'"):
+    with pytest.raises(InputError, match="there is no utterance in two voices; look at 'perturb'"):
         train_nuisance(start, tmp_path / "nuisance.yaml", [], 0, tmp_path / "out")
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from vpeval.asv.attackers import read_attacker
 from vpeval.core.errors import InputError
-from vpeval.jobs.code import closure
+from vpeval.jobs.code import code_of
 from vpeval.jobs.stamps import fingerprint
-from vpeval.networks.encoders import load_encoder
-from vpeval.networks.kinds import encoder_code, encoder_files, model_of
+from vpeval.networks.configs import config_files, encoder_makers, stored_model
+from vpeval.networks.encoders import Embedder, load_encoder
 from vpeval.networks.neural import trainable_encoder
 
 WAVE = np.linspace(-1, 1, 9000, dtype=np.float32)
@@ -44,34 +44,30 @@ def test_it_is_an_attacker_like_any_other_that_hears_original_speech(conf: Path)
     attacker = read_attacker(conf)
     assert (attacker.name, attacker.similarity, attacker.scoring) == ("mine", "euclidean", "cosine")
     assert attacker.conditions == ("oo", "oa", "aa")
-    assert model_of(conf) == ""
+    assert stored_model(conf) == ""
 
 
 def test_its_whole_folder_counts_and_none_of_our_encoders_does(conf: Path) -> None:
-    before = fingerprint(encoder_files(conf), {})
-    assert encoder_code(conf) == []
+    before = fingerprint(config_files(conf), {})
+    assert encoder_makers(conf) == []
     (conf.parent / "mine/weights.bin").write_bytes(b"1")
-    after = fingerprint(encoder_files(conf), {})
+    after = fingerprint(config_files(conf), {})
     assert after.changes({"inputs": before.inputs}) == [f"input {conf.parent / 'mine'}"]
     (conf.parent / "mine/helper.py").write_text("HALF = 0.25\n")
-    assert fingerprint(encoder_files(conf), {}) != after
+    assert fingerprint(config_files(conf), {}) != after
 
 
 def test_weights_that_the_yaml_names_count_wherever_they_are(conf: Path, tmp_path: Path) -> None:
     (tmp_path / "model.pt").write_bytes(b"1")
     conf.write_text("encoder: mine/my_encoder.py\nweights: model.pt\n")
-    assert tmp_path / "model.pt" in encoder_files(conf)
+    assert tmp_path / "model.pt" in config_files(conf)
 
 
 def test_a_changed_encoder_of_ours_makes_only_its_own_vectors_again() -> None:
     ours = Path(__file__).resolve().parents[2] / "conf/asv"
 
     def code(name: str) -> set[str]:
-        return {
-            path.name
-            for entry in ("steps/jobs/embed.py", *encoder_code(ours / f"{name}.yaml"))
-            for path in closure(entry)
-        }
+        return {Path(path).name for path in code_of([Embedder, *encoder_makers(ours / f"{name}.yaml")])}
 
     assert "neural.py" in code("ecapa") and not {"onnx.py", "melody.py"} & code("ecapa")
     assert "onnx.py" in code("resnet") and "neural.py" not in code("resnet")
@@ -107,7 +103,7 @@ def test_what_is_no_vector_is_refused(conf: Path, returned: str, message: str) -
 
 def test_a_program_that_is_nowhere_is_told_before_any_work(conf: Path) -> None:
     conf.write_text("encoder: no/such.py\n")
-    with pytest.raises(InputError, match=r"there is no no/such.py, seen from this file or from "):
+    with pytest.raises(InputError, match=r"there is no no/such.py, relative to this file or to "):
         read_attacker(conf)
 
 

@@ -7,7 +7,7 @@ from mpmath import mp
 from vpeval.asv.scoring import score_trials
 from vpeval.data.pairs import PairRows
 from vpeval.data.trials import read_scores, read_trials, write_scores
-from vpeval.embeddings.cosines import UtteranceCosines, cosines
+from vpeval.embeddings.pair_scores import UtteranceCosines, cosines
 from vpeval.embeddings.speaker_vectors import group
 from vpeval.metrics.eer import eer_kaldi_fair, eer_rocch, eer_threshold
 from vpeval.metrics.scores import pool
@@ -68,8 +68,8 @@ def test_one_pair_has_the_same_score_wherever_it_is_computed():
     enroll, trial = crowded(0.1, n=5, utts=2)
     matrix = cosines(enroll, trial)
     pairs = [(spk, utt) for spk in enroll.speakers for utt in trial.utts]
-    assert score_trials(enroll, trial, PairRows.of(pairs)).tolist() == matrix.ravel().tolist()
-    assert score_trials(enroll, trial, PairRows.of(pairs[7:8])).tolist() == [matrix.ravel()[7]]
+    assert score_trials(enroll, trial, PairRows.from_pairs(pairs)).tolist() == matrix.ravel().tolist()
+    assert score_trials(enroll, trial, PairRows.from_pairs(pairs[7:8])).tolist() == [matrix.ravel()[7]]
     between = UtteranceCosines.between(trial, trial).rows(slice(None))
     assert np.array_equal(between, between.T)
     assert np.diag(between).tolist() == [1.0] * len(trial.utts)

@@ -10,7 +10,7 @@ import pytest
 from profiles import PROFILE
 
 from vpeval.asv import backend
-from vpeval.asv.train import Training, train_backend
+from vpeval.asv.train_attackers import Training, train_backend
 from vpeval.embeddings.speaker_vectors import read_embeddings, write_embeddings
 
 ROOT = Path(__file__).parents[2]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from vpeval.asv.backend import Settings
-from vpeval.asv.tuning import make_folds, measure
+from vpeval.asv.backend_training import make_folds, measure
 from vpeval.core.errors import InputError
-from vpeval.embeddings.directory import group
 from vpeval.embeddings.plda import Prior
+from vpeval.embeddings.speaker_vectors import group
 
 
 def embeddings(speakers=8, utts=6, nuisance=0.0):

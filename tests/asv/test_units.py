@@ -11,8 +11,8 @@ import soundfile
 from vpeval.asv.attackers import read_attacker
 from vpeval.asv.representations import find_centres, train_units
 from vpeval.core.errors import InputError
+from vpeval.networks.configs import config_files
 from vpeval.networks.encoders import load_encoder
-from vpeval.networks.kinds import encoder_files
 from vpeval.networks.units import FrozenFeatures, nearest, unit_histogram
 
 ROOT = Path(__file__).parents[2]
@@ -135,7 +135,7 @@ def test_the_job_learns_units_and_skips_what_is_up_to_date(start, buzzers, tmp_p
         for _ in range(2)
     ]
     assert "units of" in told[0].stdout and "up to date, skipped" in told[1].stdout
-    assert (out / "codebook.npy") in encoder_files(out / "encoder.yaml")
+    assert (out / "codebook.npy") in config_files(out / "encoder.yaml")
     assert load_encoder(out / "encoder.yaml").centres.shape == (6, 20)
 
 

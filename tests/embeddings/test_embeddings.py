@@ -1,11 +1,11 @@
-from types import SimpleNamespace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from vpeval.core.errors import InputError
 from vpeval.embeddings.speaker_vectors import pool, read_embeddings, split, write_embeddings
-from vpeval.networks.extraction import _stack, pack_vector
+from vpeval.networks.encoders import pack_vector, stack_vectors
 
 
 @pytest.fixture
@@ -143,7 +143,6 @@ def test_only_an_embedding_directory_is_replaced(directory):
 @pytest.mark.parametrize(("second", "said"), [([1.0, 2.0], True), ([1.0, 2.5], False)])
 def test_it_is_said_when_all_vectors_are_the_same(caplog, second, said):
     results = [("a-1", [1.0, 2.0]), ("b-1", second)]
-    pieces = SimpleNamespace(results=lambda: ((utt, pack_vector(np.array(v, np.float32))) for utt, v in results))
-    target = SimpleNamespace(data=SimpleNamespace(utts=["a-1", "b-1"]), out="exp/x")
-    assert _stack(target, pieces).tolist() == [[1.0, 2.0], second]
+    packed = ((utt, pack_vector(np.array(v, np.float32))) for utt, v in results)
+    assert stack_vectors(["a-1", "b-1"], packed, Path("exp/x")).tolist() == [[1.0, 2.0], second]
     assert ("all vectors are the same" in caplog.text) == said

@@ -17,7 +17,7 @@ import yaml
 
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
-from vpeval.networks.kinds import FOREIGN, SIMILARITY, class_of, foreign_of, program_of
+from vpeval.networks.configs import FOREIGN, SIMILARITY, embeddings_directory, encoder_class, encoder_program
 
 UNITS, NUISANCE = "units", "nuisance"
 IN_ONE_GO = (UNITS, NUISANCE)
@@ -137,8 +137,8 @@ def read_attacker(path: Path) -> Attacker:
 
 def _find_encoder(path: Path) -> None:
     """Refuse an encoder of no known kind, or one whose program or vectors are nowhere, before any work."""
-    if not program_of(path) and not foreign_of(path):
-        class_of(path)
+    if not encoder_program(path) and not embeddings_directory(path):
+        encoder_class(path)
 
 
 def _fusion(path: Path) -> Attacker:

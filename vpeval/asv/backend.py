@@ -4,7 +4,10 @@ Unlike Kaldi, which averages the raw enrolment vectors of a speaker and processe
 processed and the results are averaged: that mean is what the number of enrolment utterances in the LLR refers to.
 
 A model of few speakers is far too sure of itself. So a back end has a calibration, which is part of it: a straight line
-from its LLRs to those that training speakers it had not seen bear out (`vpeval.asv.calibrated`).
+LLR = a·s + b that is fitted by logistic regression (Brümmer & du Preez, 2006) on training speakers that the model has
+not seen (`vpeval.asv.backend_training`). Targets and nontargets weigh the same, whatever their numbers. The wanted
+posteriors are Platt's (Nt + 1)/(Nt + 2) and 1/(Nn + 2) instead of 1 and 0: perfectly separated scores would otherwise
+have an infinite slope.
 
 Back ends of Kaldi models (``mean.vec``, ``transform.mat``, ``plda``) are scored as ivector-plda-scoring does. A Kaldi
 PLDA file holds a mean, a matrix A and the variances ψ of speakers in the space of A, where utterances of one speaker
@@ -21,20 +24,33 @@ from pathlib import Path
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.optimize import minimize
+from scipy.special import expit
 
-from vpeval.asv.calibration import Calibration
 from vpeval.core.arrays import AnyFloats, read_arrays
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 from vpeval.embeddings import plda
-from vpeval.embeddings.directory import Embeddings
 from vpeval.embeddings.kaldi_stream import Malformed, find_home, open_stream, read_array
 from vpeval.embeddings.plda import Floats, Indices, Plda, Prior, Stats
+from vpeval.embeddings.speaker_vectors import Embeddings
 
 VERSION = 2
 _SMALLEST = 1e-10
 _KALDI_FILES = ("mean.vec", "transform.mat", "plda")
 _RIDGE = 1e-3  # of the mean variance, so that LDA stands fewer vectors than dimensions
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """An increasing straight line from scores to log-likelihood ratios."""
+
+    slope: float
+    offset: float
+
+    def __call__(self, scores: Floats) -> Floats:
+        """Calibrated scores."""
+        return self.slope * scores + self.offset
 
 
 @dataclass(frozen=True)
@@ -155,6 +171,28 @@ def estimate(train: Embeddings, settings: Settings) -> Estimate:
     processed = _process(train.vectors, raw.mean, projection)
     fitted = plda.fit(plda.gather(processed, train.owners), settings.iterations, settings.prior)
     return Estimate(Backend(raw.mean, projection, fitted.plda), projection.shape[1], fitted.objective)
+
+
+def fit_calibration(targets: Floats, nontargets: Floats) -> Calibration:
+    """The line that is best for scores of known trials; a falling line is cut off at 0 (no information)."""
+    scores = np.concatenate((targets, nontargets))
+    centre, spread = scores.mean(), scores.std() or 1.0
+    x = (scores - centre) / spread
+    wanted = np.r_[
+        np.full(len(targets), (len(targets) + 1) / (len(targets) + 2)),
+        np.full(len(nontargets), 1 / (len(nontargets) + 2)),
+    ]
+    weight = np.r_[np.full(len(targets), 0.5 / len(targets)), np.full(len(nontargets), 0.5 / len(nontargets))]
+
+    def loss(line: Floats) -> tuple[float, Floats]:
+        llr = line[0] * x + line[1]
+        entropy = wanted * np.logaddexp(0, -llr) + (1 - wanted) * np.logaddexp(0, llr)
+        slope = weight * (expit(llr) - wanted)
+        return float(weight @ entropy), np.array([slope @ x, slope.sum()])
+
+    found = minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=[(0, None), (None, None)])
+    slope = float(found.x[0] / spread)
+    return Calibration(slope, float(found.x[1] - slope * centre))
 
 
 def save(path: str | PathLike[str], backend: Backend) -> None:

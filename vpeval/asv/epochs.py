@@ -9,7 +9,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.tables import read_lines
 
-FILE = "epochs.jsonl"
+EPOCHS = "epochs.jsonl"
 
 
 def read_epochs(path: Path) -> list[dict[str, float]]:

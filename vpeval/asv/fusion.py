@@ -9,9 +9,11 @@ speakers (`fuse_held_out`), so that they are no better than an attacker could ha
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
 from vpeval.core.seeds import generator
 
 Floats = NDArray[np.float64]
@@ -110,3 +113,21 @@ def _check(attackers: Sequence[str], scores: Floats, is_target: Truths) -> None:
         raise InputError("attackers to be fused have scores that are not finite; score the trials again")
     if is_target.all() or not is_target.any():
         raise InputError("development trials need targets and nontargets to fuse attackers")
+
+
+def write_weights(path: Path, fusion: Fusion) -> None:
+    """Write a fusion as JSON."""
+    weights = dict(zip(fusion.attackers, fusion.weights.tolist(), strict=True))
+    write_text(path, json.dumps({"weights": weights, "offset": fusion.offset}, indent=1) + "\n")
+
+
+def read_weights(path: Path) -> Fusion:
+    """Read what `write_weights` wrote."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        weights = {str(name): float(weight) for name, weight in found["weights"].items()}
+        return Fusion(tuple(weights), np.array(list(weights.values())), float(found["offset"]))
+    except FileNotFoundError:
+        raise InputError("no such weights of a fusion; run stage 6", path) from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError("holds no weights of a fusion; run stage 6 again", path) from None

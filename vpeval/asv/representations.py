@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -29,13 +30,17 @@ from numpy.typing import NDArray
 
 from vpeval.asv.perturbation import Perturbation
 from vpeval.audio.io import RATE, read_audio
-from vpeval.core.config import read_config
+from vpeval.core.config import read_config, read_yaml
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path, write_text
 from vpeval.core.seeds import generator
+from vpeval.data.directory import DataDir
 from vpeval.networks.encoders import has_weights
 from vpeval.networks.neural import NeuralEncoder, trainable_encoder
 from vpeval.networks.units import FrozenFeatures, nearest
+
+if TYPE_CHECKING:
+    from vpeval.asv.train_attackers import Training
 
 Floats = NDArray[np.float64]
 Vectors = NDArray[np.floating]
@@ -44,22 +49,40 @@ _CODEBOOK = "codebook.npy"
 _TOLERANCE = 1e-3
 
 
+def learn_units(training: Training, work: Path) -> str:
+    """Learn phone units and write the encoder to ``work/out``; return what they were learnt from."""
+    utts, frames = train_units(training.encoder, training.profile, _utterances(training), training.seed, work / "out")
+    return f"units of {frames} frames of {utts} utterances"
+
+
+def learn_nuisance(training: Training, work: Path) -> str:
+    """Take the nuisance out of an encoder and write it to ``work/out``; return what the nuisance was learnt from."""
+    utts, minutes = train_nuisance(
+        training.encoder, training.profile, _utterances(training), training.seed, work / "out"
+    )
+    return f"nuisance of {utts} utterances, {minutes:.1f} minutes"
+
+
+def _utterances(training: Training) -> list[tuple[str, str]]:
+    return [pair for directory in training.data for pair in DataDir.load(directory).wav.items()]
+
+
 def train_units(config: Path, profile: Path, utts: Sequence[tuple[str, str]], seed: int, out: Path) -> tuple[int, int]:
     """Learn the codebook of an encoder from utterances (id, audio) and write it with its yaml to `out`.
 
-    Returns the numbers of utterances and frames that were heard: utterances are drawn until there is as much speech as
+    Returns the numbers of utterances and frames that were used: utterances are drawn until there is as much speech as
     the profile wants, so that the time of training does not grow with the corpus.
     """
     wanted = read_config(profile, units=int, minutes=float, iterations=int)
     if min(wanted.values()) <= 0:
         raise InputError("'units', 'minutes' and 'iterations' must be greater than 0", profile)
     features = FrozenFeatures(config)
-    heard, frames = 0, []
+    count, frames = 0, []
     budget = wanted["minutes"] * 60 * RATE / features.hop
     for _, wave in _in_random_order(utts, generator(seed, "units", "order")):
         frames.append(features(wave))
-        heard += len(frames[-1])
-        if heard >= budget:
+        count += len(frames[-1])
+        if count >= budget:
             break
     try:
         centres = find_centres(
@@ -69,9 +92,9 @@ def train_units(config: Path, profile: Path, utts: Sequence[tuple[str, str]], se
         raise InputError(f"'units': {error}; ask for fewer or train on more speech", profile) from None
     with atomic_path(out / _CODEBOOK) as temporary, open(temporary, "wb") as file:
         np.save(file, centres, allow_pickle=False)
-    settings = {**yaml.safe_load(config.read_text(encoding="utf-8")), "codebook": _CODEBOOK}
+    settings = {**read_yaml(config), "codebook": _CODEBOOK}
     write_text(out / "encoder.yaml", yaml.safe_dump(settings, sort_keys=False))
-    return len(frames), heard
+    return len(frames), count
 
 
 def find_centres(frames: Vectors, count: int, iterations: int, rng: np.random.Generator) -> Floats:
@@ -141,8 +164,8 @@ class Nuisance:
     covariance: Floats
 
     @classmethod
-    def of(cls, utterances: Iterable[NDArray[np.floating]]) -> Nuisance:
-        """Of vectors, voice × dimension for every utterance, which are looked at once and not kept."""
+    def from_voices(cls, utterances: Iterable[NDArray[np.floating]]) -> Nuisance:
+        """From vectors (voice × dimension) of every utterance, which are read once and not kept."""
         count = freedom = 0
         total: Floats | float = 0.0
         scatter: Floats | float = 0.0
@@ -152,7 +175,7 @@ class Nuisance:
             total = total + vectors.sum(axis=0, dtype=np.float64)
             count, freedom = count + len(vectors), freedom + len(vectors) - 1
         if not freedom:
-            raise ValueError("no utterance was heard in two voices")
+            raise ValueError("there is no utterance in two voices")
         return cls(np.asarray(total / count), np.asarray(scatter / freedom))
 
     def whitening(self, shrinkage: float) -> Floats:
@@ -170,7 +193,7 @@ def train_nuisance(
 ) -> tuple[int, float]:
     """Learn the nuisance of a pretrained encoder from utterances (id, audio) and write the encoder without it to `out`.
 
-    Returns the number of utterances that were heard and how many minutes they last: they are drawn until there is as
+    Returns the number of utterances that were used and how many minutes they last: they are drawn until there is as
     much speech as the profile wants, so that the time of training does not grow with the corpus.
     """
     wanted = Profile.read(profile)
@@ -179,7 +202,7 @@ def train_nuisance(
     encoder = trainable_encoder(config)
     lengths: list[int] = []
 
-    def heard() -> Iterator[NDArray[np.float32]]:
+    def embed_voices() -> Iterator[NDArray[np.float32]]:
         for utt, wave in _in_random_order(utts, generator(seed, "nuisance", "order")):
             voices = [wave]
             voices += [
@@ -191,7 +214,7 @@ def train_nuisance(
                 return
 
     try:
-        nuisance = Nuisance.of(heard())
+        nuisance = Nuisance.from_voices(embed_voices())
         whitening = nuisance.whitening(wanted.shrinkage)
     except ValueError as error:
         raise InputError(f"{error}; look at 'perturb' and at the training speech", profile) from None

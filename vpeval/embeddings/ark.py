@@ -27,6 +27,7 @@ from vpeval.core.columns import read_columns
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 from vpeval.core.tables import read_lines
+from vpeval.data.layout import first_few
 from vpeval.embeddings.kaldi_stream import BINARY, Malformed, Stream
 
 StrPath = str | os.PathLike[str]
@@ -110,6 +111,14 @@ class Scp:
             out[row] = vector
         self._check_numbers(lines, out)
         return out
+
+    def lines(self, utts: Sequence[str], source: Path) -> Counts:
+        """The line of every utterance of `source`, counted from 0; further vectors of the file are ignored."""
+        index = {utt: line for line, utt in enumerate(self.keys)}
+        if missing := [utt for utt in utts if utt not in index]:
+            count = f"{len(missing)} of {len(utts)} utterances of {source}"
+            raise InputError(f"has no vectors of {count} ({first_few(missing)})", self.path)
+        return np.array([index[utt] for utt in utts])
 
     def _record(self, line: int) -> np.ndarray:
         """One vector, in any of Kaldi's forms."""

@@ -21,7 +21,7 @@ from vpeval.core.publish import staged_directory
 from vpeval.core.seeds import generator
 from vpeval.core.tables import read_rows, write_table
 from vpeval.data.directory import read_utt2spk
-from vpeval.embeddings.ark import Scp, read_scp, write_vectors
+from vpeval.embeddings.ark import Scp, read_scp, write_rows, write_vectors
 
 
 @dataclass(frozen=True)
@@ -236,6 +236,21 @@ def write_embeddings(
     with staged_directory(directory, inputs) as new:
         write_vectors(new, vectors, home=directory)
         write_table(new / "utt2spk", {utt: speaker_of[utt] for utt in vectors})
+
+
+def write_directory(new: Path, home: Path, utt2spk: Mapping[str, str], vectors: AnyFloats) -> None:
+    """Write an extraction to `new`, which will be called `home`: row i of `vectors` is of utterance i of `utt2spk`.
+
+    The means of speakers and their numbers of utterances are written as well.
+    """
+    utts = list(utt2spk)
+    write_rows(new, utts, vectors, home=home)
+    write_table(new / "utt2spk", utt2spk)
+    grouped = group_rows(new, utts, list(utt2spk.values()), vectors)
+    means = grouped.means(np.arange(len(grouped.speakers)))
+    write_vectors(new, dict(zip(grouped.speakers, means, strict=True)), name="spk_mean", home=home)
+    counts = zip(grouped.speakers, grouped.counts, strict=True)
+    write_table(new / "num_utts", {spk: str(count) for spk, count in counts})
 
 
 def pool(parts: Sequence[Embeddings]) -> Embeddings:

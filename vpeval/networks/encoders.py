@@ -1,28 +1,33 @@
 """Speaker encoders behind one interface: a wave in, a vector out.
 
 A new encoder is a class with `embed`: in a file of one's own that a yaml of conf/asv/ names (docs/attackers.md), or in
-this package with a line in `vpeval.networks.kinds`. The module of an encoder is imported when it is used, so that
-embeddings depend on the code of their own encoder only.
+this package with a line in `vpeval.networks.configs`. The module of an encoder is imported when it is used, so that
+embeddings depend on the code of their own encoder only. `Embedder` is the worker of an extraction
+(`vpeval.networks.extraction`), and `stack_vectors` collects what it made.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import inspect
+import logging
 import sys
 import traceback
-from importlib import import_module
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
-import yaml
 
+from vpeval.audio.io import read_audio
 from vpeval.core.errors import InputError
-from vpeval.networks import compute
-from vpeval.networks.kinds import SIMILARITY, class_of, program_of, settings_of
+from vpeval.networks.configs import SIMILARITY, encoder_class, encoder_program, read_settings
 
+if TYPE_CHECKING:
+    from vpeval.jobs.worker import Part
+
+log = logging.getLogger(__name__)
 _SHORTEST = 4000  # a quarter of a second: shorter audio has too few frames for statistics pooling
 
 
@@ -35,6 +40,8 @@ class Encoder(Protocol):
 
 def load_encoder(config: Path) -> Encoder:
     """The encoder that a yaml of conf/asv/ describes; computes on one thread, as jobs run side by side."""
+    from vpeval.networks import compute  # on demand, as torch takes long to import
+
     compute.set_up()
     if not has_weights(config):
         raise InputError("has no weights (none); train it with steps/train_asv.py", config)
@@ -43,19 +50,59 @@ def load_encoder(config: Path) -> Encoder:
 
 def has_weights(config: Path) -> bool:
     """Whether an encoder can be used without training."""
-    if program_of(config):
+    if encoder_program(config):
         return True
-    class_of(config)
-    settings = yaml.safe_load(config.read_text(encoding="utf-8"))
+    encoder_class(config)
+    settings = read_settings(config)
     return "none" not in (settings.get("model"), settings.get("codebook"))
 
 
 def make_encoder(config: Path) -> Encoder:
-    """The same without asking for weights."""
-    if program := program_of(config):
+    """The same, with random weights where the yaml names none."""
+    if program := encoder_program(config):
         return _load_program(program, config)
-    module, name = class_of(config)
-    return cast(Encoder, getattr(import_module(module), name)(config))
+    return cast(Encoder, encoder_class(config).load()(config))
+
+
+class Embedder:
+    """The worker of an extraction: the vector of an utterance as bytes."""
+
+    def __init__(self, conf: str) -> None:
+        self.encoder = load_encoder(Path(conf))
+
+    def __call__(self, part: Part) -> bytes:
+        """Embed one utterance."""
+        vector = self.encoder.embed(read_audio(part.wav))
+        if not np.isfinite(vector).all() or not vector.any():
+            raise InputError(f"the encoder gave no usable vector for utterance {part.utt}; listen to it", part.wav)
+        return pack_vector(vector)
+
+
+def pack_vector(vector: np.ndarray) -> bytes:
+    """A vector as the result of an utterance: its type in three characters, then its numbers."""
+    return vector.dtype.str.encode() + vector.tobytes()
+
+
+def stack_vectors(utts: Sequence[str], results: Iterable[tuple[str, bytes]], out: Path) -> np.ndarray:
+    """The packed vectors of all utterances, a row each in the order of `utts`; `out` is named in messages."""
+    index = {utt: row for row, utt in enumerate(utts)}
+    rows: np.ndarray | None = None
+    for utt, result in results:
+        vector = np.frombuffer(result[3:], str(result[:3], "ascii"))
+        if rows is None:
+            rows = np.empty((len(index), len(vector)), vector.dtype)
+        if (vector.dtype, vector.shape) != (rows.dtype, rows.shape[1:]):
+            message = f"the encoder gave {len(vector)} numbers for utterance {utt} and {rows.shape[1]} for others"
+            raise InputError(f"{message}; it must give vectors of one kind", out)
+        rows[index[utt]] = vector
+    assert rows is not None, "a data directory has utterances"
+    if len(rows) > 1 and (rows[1] == rows[0]).all() and (rows == rows[0]).all():
+        log.warning(
+            "%s: WARNING: all vectors are the same, so that no speaker can be told from another; is the output of the "
+            "anonymiser always the same?",
+            out,
+        )
+    return rows
 
 
 def long_enough(wave: np.ndarray) -> np.ndarray:
@@ -64,13 +111,13 @@ def long_enough(wave: np.ndarray) -> np.ndarray:
 
 
 class Program:
-    """An encoder in the clothes of ours: what it returns is checked."""
+    """A custom encoder whose output is checked."""
 
     def __init__(self, path: Path, encoder: Any) -> None:
         self._path, self._encoder = path, encoder
 
     def embed(self, wave: np.ndarray) -> np.ndarray:
-        """The vector, whatever kind of list of numbers it came as."""
+        """The vector as float32, from whatever sequence of numbers the encoder returned."""
         given = self._encoder.embed(wave)
         try:
             vector = np.asarray(given, dtype=np.float32)
@@ -92,7 +139,7 @@ def _load_program(path: Path, config: Path) -> Program:
     if len(classes) != 1:
         names = ", ".join(kind.__name__ for kind in classes) or "none"
         raise InputError(f"must define one class with embed(self, wave); there are: {names}", path)
-    settings = {key: value for key, value in settings_of(config).items() if key not in ("encoder", SIMILARITY)}
+    settings = {key: value for key, value in read_settings(config).items() if key not in ("encoder", SIMILARITY)}
     try:
         inspect.signature(classes[0]).bind(**settings)
     except TypeError as error:

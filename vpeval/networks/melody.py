@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.audio.f0_histogram import f0_histogram
-from vpeval.audio.pitch_lags import LAGS, track_lags
+from vpeval.audio.pitch_lags import LAGS, f0_histogram, track_lags
 from vpeval.core.config import read_config
 
 

@@ -11,7 +11,7 @@ import torch
 import yaml
 
 from vpeval.core import models
-from vpeval.core.config import read_config
+from vpeval.core.config import read_config, read_yaml
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.networks import compute
@@ -50,7 +50,7 @@ class NeuralEncoder:
 
         ``out/encoder.yaml`` is its new configuration.
         """
-        settings = {**yaml.safe_load(config.read_text()), "model": "model.ckpt"}
+        settings = {**read_yaml(config), "model": "model.ckpt"}
         save_weights(self.network, out / "model.ckpt")
         write_text(out / "encoder.yaml", yaml.safe_dump(settings, sort_keys=False, default_flow_style=None))
 

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 def run(plan: Plan) -> None:
     """Train every attacker on the training sets that its configuration asks for."""
-    from vpeval.asv.train import Machine, Training, train_attacker
+    from vpeval.asv.train_attackers import Machine, Training, train_attacker
 
     settings, names = plan.settings, plan.recipe.train_sets
     for attacker in plan.singles:

@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 def run(plan: Plan) -> None:
     """Embed every set that an attacker compares; attackers with the same encoder share its embeddings."""
-    from vpeval.embeddings.extract import extract_embeddings
+    from vpeval.networks.extraction import extract_embeddings
 
     for name, conf in plan.encoders().items():
         need(4, conf)

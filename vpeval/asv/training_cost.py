@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from vpeval.asv.training import Corpus, Profile, freeze, hold_out
+from vpeval.asv.train_network import Corpus, Profile, freeze, hold_out
 from vpeval.audio.io import RATE, read_audio
 from vpeval.networks.neural import NeuralEncoder
 from vpeval.networks.speechbrain import AdditiveAngularMargin, Classifier, LogSoftmaxWrapper

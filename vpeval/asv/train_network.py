@@ -10,25 +10,27 @@ from __future__ import annotations
 import logging
 import math
 import os
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from vpeval.asv.epochs import FILE as EPOCHS
-from vpeval.asv.epochs import add_epoch
+from vpeval.asv.epochs import EPOCHS, add_epoch
 from vpeval.audio.io import RATE, read_audio
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import derive, generator
 from vpeval.data.directory import DataDir
 from vpeval.networks.checkpoints import Checkpointer
-from vpeval.networks.neural import NeuralEncoder
+from vpeval.networks.encoders import has_weights
+from vpeval.networks.neural import NeuralEncoder, trainable_encoder
 from vpeval.networks.speechbrain import (
     AdditiveAngularMargin,
     Brain,
@@ -43,6 +45,9 @@ from vpeval.networks.speechbrain import (
     ddp_init_group,
     if_main_process,
 )
+
+if TYPE_CHECKING:
+    from vpeval.asv.train_attackers import Training
 
 log = logging.getLogger(__name__)
 _OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
@@ -125,6 +130,25 @@ def freeze(encoder: NeuralEncoder, profile: Profile) -> None:
             parts = ", ".join(part for part, _ in encoder.network.named_children())
             raise InputError(f"the network has no part '{name}' to freeze; it has {parts}")
         getattr(encoder.network, name).requires_grad_(False)
+
+
+def train_network(training: Training, work: Path) -> str:
+    """Train a network from scratch or from the weights that it has, and write it and its log to ``work/out``.
+
+    Returns what it was trained on.
+    """
+    warm = training.mode == "finetune"
+    if warm and not has_weights(training.encoder):
+        message = "has no weights to start from; train from scratch, or start from another encoder"
+        raise InputError(message, training.encoder)
+    torch.manual_seed(training.seed)
+    encoder = trainable_encoder(training.encoder)
+    corpus, profile = read_corpus(training.data), Profile.read(training.profile)
+    train(encoder, profile, corpus, training.seed, work, warm)
+    if if_main_process():
+        encoder.save(training.encoder, work / "out")
+        shutil.copy(work / EPOCHS, work / "out" / EPOCHS)
+    return f"{training.mode} on {len(corpus.wavs)} utterances of {len(corpus.speakers)} speakers"
 
 
 def start_processes() -> None:

@@ -5,6 +5,15 @@ their scores become posteriors, and what each kind counts, is learnt from the sp
 attacked by attackers that know neither fold j nor fold k. Calibration looks at speech of the kind that is attacked
 (anonymised, if that is so): an ignorant attacker's scores are taken for what they tell, not for what that attacker
 would make of them, as otherwise being misled would look like privacy.
+
+Scores of classes become posteriors by one slope and an offset per class, fitted by logistic regression on other
+speakers. With scores s_c of class c, centred and of unit variance over the speech that the calibration has seen,
+
+    p(c | s) = (1-ε) · p(c) exp(t·s_c + b_c) / Σ_k p(k) exp(t·s_k + b_k) + ε · p(c),   t ≥ 0:
+
+with probability ε a voice is none of those that scores tell anything about. Slope, offsets and ε minimise the
+cross-entropy with all classes weighted alike, offsets being held back as by one speaker at 0; ε is at least 1/(n+1) for
+n speakers, as nobody can be surer than that. t = 0 and b = 0 repeat the prior: scores that say nothing give nothing.
 """
 
 from __future__ import annotations
@@ -17,8 +26,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.asv.attributes import Attacker, Kernels, Machine, Seen, Several, Speech
-from vpeval.asv.posteriors import fit
+from vpeval.asv.attribute_models import Attacker, Kernels, Machine, Seen, Several, Speech
 from vpeval.core.seeds import generator
 from vpeval.metrics.inference import class_weights, rank_correlation
 from vpeval.metrics.vectors import Counts
@@ -29,6 +37,9 @@ Folds = tuple[int, ...]
 MANY_FOLDS, FEW_FOLDS = 20, 10
 _MANY_SPEAKERS = 100
 _SUREST = 0.999
+_STEEPEST = 30.0
+_MOST_DOUBT = 0.5
+_DIGITS = 9
 NEVER = -1
 """The fold of speakers who are never attacked, only learnt from."""
 
@@ -140,7 +151,7 @@ def infer_class(
         weights = np.zeros(len(truth))
         weights[present] = class_weights(truth[present])
         weight = weights[test.owner[others]] * test.rows[others]
-        fits = [fit(kind, of_row[others], weight, len(present)) for kind in seen]
+        fits = [_fit_posterior(kind, of_row[others], weight, len(present)) for kind in seen]
         told = [found(kind, prior) for found, kind in zip(fits, scores.final(int(fold)), strict=True)]
         posteriors[own] = np.einsum("k,knc->nc", _shares([found.loss for found in fits], len(present)), np.stack(told))
     return posteriors
@@ -204,3 +215,66 @@ class _Scores:
     def final(self, fold: int) -> Floats:
         """Scores of the rows of a fold by the attacker who knows all others."""
         return self.attackers[fold, fold](self.seen[np.flatnonzero(self.fold_of == fold)])
+
+
+@dataclass(frozen=True)
+class _Posterior:
+    """A calibration, and the cross-entropy in nats that it left."""
+
+    centre: Floats
+    scale: float
+    slope: float
+    offsets: Floats
+    doubt: float
+    loss: float
+
+    def __call__(self, scores: Floats, prior: Floats) -> Floats:
+        """Posteriors of rows of scores."""
+        with np.errstate(divide="ignore"):
+            offsets = self.offsets + np.log(prior)
+        told = np.exp(_log_softmax(self.slope * _scaled(scores, self.centre, self.scale) + offsets))
+        return (1 - self.doubt) * told + self.doubt * prior
+
+
+def _fit_posterior(scores: Floats, truth: Counts, weights: Floats, speakers: int) -> _Posterior:
+    """Calibrate rows of scores of known classes, with weights of the rows, by which all classes weigh the same."""
+    from scipy.optimize import minimize
+
+    share = weights / weights.sum()
+    level = scores - scores.mean(axis=1, keepdims=True)
+    centre = np.einsum("n,nc->c", share, level)
+    scale = float(np.sqrt(np.einsum("n,nc->", share, np.square(level - centre)) / scores.shape[1])) or 1.0
+    x = _scaled(scores, centre, scale)
+    rows = np.arange(len(truth))
+
+    n_classes = scores.shape[1]
+
+    def loss(theta: Floats) -> tuple[float, Floats]:
+        slope, doubt, offsets = theta[0], theta[1], theta[2:]
+        told = np.exp(_log_softmax(slope * x + offsets))
+        own = told[rows, truth]
+        mixed = (1 - doubt) * own + doubt / n_classes
+        # How much of the posterior of the true class comes from the scores scales the error of every class.
+        wrong = told
+        wrong[rows, truth] -= 1
+        wrong *= (share * (1 - doubt) * own / mixed)[:, None]
+        value = -float((share * np.log(mixed)).sum()) + float(np.square(offsets).sum()) / (2 * speakers)
+        of_doubt = -float((share * (1 / n_classes - own) / mixed).sum())
+        return value, np.concatenate(([(wrong * x).sum(), of_doubt], wrong.sum(axis=0) + offsets / speakers))
+
+    least = 1 / (speakers + 1)
+    bounds = [(0.0, _STEEPEST), (least, _MOST_DOUBT), *[(-_STEEPEST, _STEEPEST)] * n_classes]
+    start = np.concatenate(([0.0, least], np.zeros(n_classes)))
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    return _Posterior(centre, scale, float(found.x[0]), found.x[2:], float(found.x[1]), float(found.fun))
+
+
+def _scaled(scores: Floats, centre: Floats, scale: float) -> Floats:
+    """Scores on the scale of the calibration, without digits that depend on the threads of a matrix product."""
+    level = scores - scores.mean(axis=1, keepdims=True)
+    return np.round((level - centre) / scale, _DIGITS)
+
+
+def _log_softmax(x: Floats) -> Floats:
+    top = x.max(axis=1, keepdims=True)
+    return x - top - np.log(np.exp(x - top).sum(axis=1, keepdims=True))

@@ -1,0 +1,211 @@
+"""Drive the training of attackers: a network by a job, a back end in this process, each unless it is up to date."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vpeval.asv.attackers import IN_ONE_GO, MODES, NUISANCE, UNITS
+from vpeval.asv.epochs import EPOCHS
+from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
+from vpeval.core.lazy import Deferred
+from vpeval.core.locks import locked
+from vpeval.core.publish import publish, refuse_target
+from vpeval.data.layout import read_places
+from vpeval.jobs.launch import FREE_MEMORY_SELDOM, run_command
+from vpeval.jobs.dry_run import current_dry_run
+from vpeval.jobs.progress import log_skipped
+from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
+from vpeval.networks.configs import config_files, encoder_makers
+from vpeval.networks.extraction import extract_embeddings
+
+log = logging.getLogger(__name__)
+_ROOT = Path(__file__).resolve().parents[2]
+_JOB = _ROOT / "steps/jobs/train_asv.py"
+_BACKEND = Deferred("vpeval.asv.backend_training", "train_backend")
+_NETWORK = Deferred("vpeval.asv.train_network", "train_network")
+_TRAINERS = {
+    UNITS: Deferred("vpeval.asv.representations", "learn_units"),
+    NUISANCE: Deferred("vpeval.asv.representations", "learn_nuisance"),
+}
+"""What trains in one go; networks are trained in epochs. Both write ``<work>/out`` and return a summary."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """What to train on what: encoder, profile and data directories; `mode` is one of `MODES`."""
+
+    mode: str
+    encoder: Path
+    profile: Path
+    data: tuple[Path, ...]
+    out: Path
+    seed: int
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The files and directories that a network is trained from."""
+        return [*config_files(self.encoder), self.profile, *self.data]
+
+    @property
+    def places(self) -> list[Path]:
+        """Everything that is read, which the output must not touch."""
+        return [*self.inputs, *(place for directory in self.data for place in read_places(directory))]
+
+    @property
+    def work(self) -> Path:
+        """Where an unfinished training is."""
+        return self.out.with_name(f".{self.out.name}.work")
+
+    @property
+    def trainer(self) -> Deferred:
+        """The function that trains it, called with this and `work`."""
+        return _TRAINERS.get(self.mode, _NETWORK)
+
+    def made_from(self, processes: int) -> Fingerprint:
+        """The fingerprint of a network; that of a back end counts the embeddings instead of the data."""
+        options = {"seed": self.seed, "mode": self.mode, "processes": processes}
+        return fingerprint(self.inputs, options, [self.trainer, *encoder_makers(self.encoder)])
+
+    def made_from_vectors(self, vectors: Sequence[Path]) -> Fingerprint:
+        """The fingerprint of a back end, which is estimated on embedding directories."""
+        inputs = [*config_files(self.encoder), self.profile, *vectors]
+        return fingerprint(inputs, {"seed": self.seed, "mode": self.mode}, [_BACKEND])
+
+
+@dataclass(frozen=True)
+class Machine:
+    """How it is run: launcher, jobs of an extraction, threads of a process, processes that train together.
+
+    `processes` and `gpus` are those of each of `nodes` machines.
+    """
+
+    cmd: str = "utils/run.py"
+    nj: int = 2
+    threads: int = 1
+    processes: int = 1
+    nodes: int = 1
+    gpus: int = 0
+
+    @property
+    def world(self) -> int:
+        """All processes."""
+        return self.nodes * self.processes
+
+
+def train_attacker(training: Training, embeddings: Path, machine: Machine) -> None:
+    """Make ``training.out`` unless it is up to date; a back end extracts into `embeddings` what it is estimated on."""
+    if training.mode not in MODES:
+        raise InputError(f"training mode '{training.mode}': expected {', '.join(MODES)}")
+    vectors = [embeddings / directory.name for directory in training.data]
+    if dry_run := current_dry_run():
+        if training.mode == "backend":
+            extract_embeddings(training.encoder, embeddings, training.data, machine.cmd, machine.nj)
+            made_from = training.made_from_vectors(vectors)
+        else:
+            made_from = training.made_from(_processes(training, machine))
+        reason = why(training.out / STAMP, made_from, [training.out])
+        dry_run.consider(training.out, [training.out], reason)
+        return
+    for path in (training.encoder, training.profile):
+        if not path.is_file():
+            there = ", ".join(sorted(file.stem for file in path.parent.glob("*.yaml")))
+            raise InputError(f"no such configuration; there are {there}", path)
+    for directory in training.data:
+        for name in ("wav.scp", "utt2spk"):
+            if not (directory / name).is_file():
+                raise InputError("no such file; training needs it", directory / name)
+    refuse_target(training.out, training.places)
+    if training.mode == "backend":
+        extract_embeddings(training.encoder, embeddings, training.data, machine.cmd, machine.nj)
+    with locked(training.out.with_name(f".{training.out.name}.lock"), str(training.out)):
+        if training.mode == "backend":
+            train_backend(training, vectors)
+        elif is_current(training.out / STAMP, training.made_from(_processes(training, machine)), [training.out]):
+            log_skipped(log, 1, "attackers")
+        else:
+            _launch(training, machine)
+
+
+def _processes(training: Training, machine: Machine) -> int:
+    """How many train together."""
+    return 1 if training.mode in IN_ONE_GO else machine.world
+
+
+def _launch(training: Training, machine: Machine) -> None:
+    """Train a network by steps/jobs/train_asv.py, which calls `run_job`."""
+    paths = (training.encoder, training.profile, training.out, *training.data)
+    command = [str(_JOB), "--num-threads", str(machine.threads), "--seed", str(training.seed), training.mode]
+    if _processes(training, machine) > 1:
+        command = [str(_ROOT / "steps/jobs/torchrun.sh"), str(machine.processes), *command]
+    request = ["--num-nodes", str(machine.nodes)] if machine.nodes > 1 else []
+    request += ["--gpu", str(machine.gpus)] if machine.gpus else []
+    job_log = training.out.parent / "log" / f"train_{training.out.name}.log"
+    threads = machine.threads * machine.processes
+    run_command(machine.cmd, job_log, [*command, *map(str, paths)], threads, FREE_MEMORY_SELDOM, request)
+    log.info("%s: attacker is there (%s on %s)", training.out, training.mode, " ".join(map(str, training.data)))
+
+
+def run_job(training: Training, threads: int, draw: Callable[[str, Path], object]) -> None:
+    """Train in this process, which may be one of several that torchrun started, unless the attacker is up to date.
+
+    `draw` is called with the name of the attacker and the log of its epochs before the result is published.
+    """
+    is_first = os.environ.get("RANK", "0") == "0"
+    made_from = training.made_from(int(os.environ.get("WORLD_SIZE", "1")))
+    if is_current(training.out / STAMP, made_from, [training.out]):
+        if is_first:
+            print(f"{training.out} is up to date, skipped")
+        return
+    refuse_target(training.out, training.places)
+    _prepare(training, threads, made_from.digest, is_first)
+    summary = training.trainer.load()(training, training.work)
+    if is_first:
+        out = training.work / "out"
+        if (out / EPOCHS).is_file():
+            draw(training.out.name, out / EPOCHS)
+        print(f"{training.out}: {summary}")
+        _publish(training, made_from)
+
+
+def _prepare(training: Training, threads: int, digest: str, is_first: bool) -> None:
+    """Clear the work directory, unless a network goes on from checkpoints there, and set up torch."""
+    from vpeval.networks import compute  # on demand, as torch takes long to import and a skipped training should not
+
+    begun = training.work / "fingerprint"
+    if training.mode in IN_ONE_GO:
+        shutil.rmtree(training.work, ignore_errors=True)
+    else:
+        from vpeval.asv.train_network import start_processes, wait_for_all
+
+        start_processes()
+        if is_first and not (begun.is_file() and begun.read_text() == digest):
+            shutil.rmtree(training.work, ignore_errors=True)
+            write_text(begun, digest)
+        wait_for_all()
+    compute.set_up(threads)
+
+
+def _publish(training: Training, made_from: Fingerprint) -> None:
+    out = training.work / "out"
+    write_stamp(out / STAMP, made_from, [out])
+    publish(out, training.out, training.places)
+    shutil.rmtree(training.work)
+
+
+def train_backend(training: Training, vectors: Sequence[Path]) -> None:
+    """Estimate LDA and PLDA on embedding directories unless the back end is up to date."""
+    made_from = training.made_from_vectors(vectors)
+    if is_current(training.out / STAMP, made_from, [training.out]):
+        log_skipped(log, 1, "attackers")
+        return
+    refuse_target(training.out, training.places)
+    shutil.rmtree(training.work, ignore_errors=True)
+    summary = _BACKEND.load()(training.profile, vectors, training.seed, training.work / "out")
+    _publish(training, made_from)
+    log.info("%s: %s", training.out, summary)

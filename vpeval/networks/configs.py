@@ -1,0 +1,89 @@
+"""What a yaml of an encoder or a recogniser names: its class, program, files and model. Reads, and loads nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from vpeval.core.config import choose, read_yaml
+from vpeval.core.errors import InputError
+from vpeval.core.lazy import Deferred
+
+FOREIGN = "embeddings"
+"""The key of a yaml whose vectors were made elsewhere."""
+SIMILARITY = "similarity"
+_ROOT = Path(__file__).resolve().parents[2]
+_SHARED = {_ROOT, _ROOT / "conf/asv"}
+_ENCODERS = {
+    "ecapa": Deferred("vpeval.networks.neural", "Ecapa"),
+    "xvector": Deferred("vpeval.networks.neural", "XVector"),
+    "speechbrain": Deferred("vpeval.networks.neural", "SpeechBrainDirectory"),
+    "kaldi_xvector": Deferred("vpeval.networks.kaldi.xvector", "KaldiXVector"),
+    "onnx": Deferred("vpeval.networks.onnx", "OnnxEncoder"),
+    "ge2e": Deferred("vpeval.networks.ge2e", "Ge2e"),
+    "f0_histogram": Deferred("vpeval.networks.melody", "F0Histogram"),
+    "whisper_frames": Deferred("vpeval.networks.whisper_frames", "WhisperFrames"),
+    "phone_units": Deferred("vpeval.networks.units", "PhoneUnits"),
+}
+
+
+def read_settings(config: Path) -> dict[str, Any]:
+    """The keys of a yaml; none where there is no file, which its reader will report."""
+    return read_yaml(config) if config.is_file() else {}
+
+
+def encoder_class(config: Path) -> Deferred:
+    """The class of an encoder of ours."""
+    return choose(config, "encoder", _ENCODERS)
+
+
+def encoder_program(config: Path) -> Path | None:
+    """The Python file of a custom encoder, relative to the yaml or to the root of the toolkit."""
+    name = read_settings(config).get("encoder")
+    if not isinstance(name, str) or not name.endswith(".py"):
+        return None
+    for path in (config.parent / name, _ROOT / name):
+        if path.is_file():
+            return path
+    raise InputError(f"'encoder': there is no {name}, relative to this file or to {_ROOT}", config)
+
+
+def embeddings_directory(config: Path) -> Path | None:
+    """The directory of vectors that were made elsewhere, relative to the yaml or to the root of the toolkit."""
+    if FOREIGN not in (settings := read_settings(config)):
+        return None
+    if unknown := [key for key in settings if key not in (FOREIGN, SIMILARITY)]:
+        raise InputError(f"unknown key '{unknown[0]}'; there are {FOREIGN}, {SIMILARITY}", config)
+    for path in (config.parent / str(settings[FOREIGN]), _ROOT / str(settings[FOREIGN])):
+        if path.is_dir():
+            return path
+    raise InputError(
+        f"'{FOREIGN}': there is no directory {settings[FOREIGN]}, relative to this file or to {_ROOT}", config
+    )
+
+
+def encoder_makers(config: Path) -> list[Deferred]:
+    """The code of an encoder, for its fingerprint; that of a custom encoder is among its files."""
+    return [] if encoder_program(config) else [encoder_class(config)]
+
+
+def config_files(config: Path) -> list[Path]:
+    """The files that an encoder or recogniser depends on, except our code and the model store.
+
+    These are its yaml and the files that it names; with a custom encoder, also the directory of its program, unless
+    other files are kept there.
+    """
+    settings = read_settings(config)
+    if program := encoder_program(config):
+        directory = program.resolve().parent
+        named = [config.parent / value for value in settings.values() if isinstance(value, str)]
+        own = program if directory in _SHARED else directory
+        return list(dict.fromkeys([config, own, *filter(Path.is_file, named)]))
+    names = [settings.get(key) for key in ("model", "directory", "codebook")]
+    return [config, *(path for name in names if name and (path := config.parent / str(name)).exists())]
+
+
+def stored_model(config: Path) -> str:
+    """The model of conf/models.yaml that an encoder or recogniser loads; empty where it loads none."""
+    model = "" if encoder_program(config) else str(read_settings(config).get("model") or "")
+    return "" if model == "none" or "." in model or "/" in model else model

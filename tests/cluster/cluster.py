@@ -28,15 +28,15 @@ SlurmctldHost=localhost(127.0.0.1)
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
-AuthInfo=socket={room}/munge.socket
+AuthInfo=socket={work_dir}/munge.socket
 CredType=cred/munge
 SlurmctldPort={port}
-SlurmctldPidFile={room}/slurmctld.pid
-SlurmdPidFile={room}/slurmd.%n.pid
-StateSaveLocation={room}/state
-SlurmdSpoolDir={room}/spool.%n
-SlurmctldLogFile={room}/slurmctld.log
-SlurmdLogFile={room}/slurmd.%n.log
+SlurmctldPidFile={work_dir}/slurmctld.pid
+SlurmdPidFile={work_dir}/slurmd.%n.pid
+StateSaveLocation={work_dir}/state
+SlurmdSpoolDir={work_dir}/spool.%n
+SlurmctldLogFile={work_dir}/slurmctld.log
+SlurmdLogFile={work_dir}/slurmd.%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 MpiDefault=none
@@ -74,8 +74,8 @@ def missing_programs() -> list[str]:
 class Cluster:
     """Daemons of a controller and three nodes; `environment` makes Slurm's commands talk to them."""
 
-    def __init__(self, room: Path, cpus: int = 2, array_size: int = 1001) -> None:
-        self.room, self.cpus, self.array_size = room, cpus, array_size
+    def __init__(self, work_dir: Path, cpus: int = 2, array_size: int = 1001) -> None:
+        self.work_dir, self.cpus, self.array_size = work_dir, cpus, array_size
         self.nodes: dict[str, subprocess.Popen[bytes]] = {}
         self.controller: subprocess.Popen[bytes] | None = None
         self.munge: subprocess.Popen[bytes] | None = None
@@ -83,32 +83,32 @@ class Cluster:
     @property
     def environment(self) -> Mapping[str, str]:
         """Beyond that of this process."""
-        return {"SLURM_CONF": str(self.room / "slurm.conf"), "PATH": SYSTEM_PATH}
+        return {"SLURM_CONF": str(self.work_dir / "slurm.conf"), "PATH": SYSTEM_PATH}
 
     def start(self) -> Cluster:
         """Start everything and wait until the nodes take jobs."""
         # Munge and Slurm insist on directories that nobody else can write to.
-        self.room.mkdir(mode=0o755, parents=True, exist_ok=True)
-        self.room.chmod(0o755)
-        (self.room / "state").mkdir()
+        self.work_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
+        self.work_dir.chmod(0o755)
+        (self.work_dir / "state").mkdir()
         controller, *nodes = _free_ports(1 + len(NODES))
         text = CONFIGURATION.format(
             user=getpass.getuser(),
-            room=self.room,
+            work_dir=self.work_dir,
             port=controller,
             first_node=nodes[0],
             last_node=nodes[-1],
             cpus=self.cpus,
             array_size=self.array_size,
         )
-        (self.room / "slurm.conf").write_text(text)
-        key = self.room / "munge.key"
+        (self.work_dir / "slurm.conf").write_text(text)
+        key = self.work_dir / "munge.key"
         key.write_bytes(os.urandom(128))
         key.chmod(0o400)
         places = {"socket": "munge.socket", "pid-file": "munge.pid", "log-file": "munge.log", "seed-file": "munge.seed"}
-        options = [f"--{name}={self.room / place}" for name, place in places.items()]
+        options = [f"--{name}={self.work_dir / place}" for name, place in places.items()]
         self.munge = self._start("munged", "--foreground", "--force", f"--key-file={key}", "--num-threads=2", *options)
-        wait_until((self.room / "munge.socket").exists, self._log)
+        wait_until((self.work_dir / "munge.socket").exists, self._log)
         self.start_controller()
         for node in NODES:
             self.start_node(node)
@@ -128,7 +128,7 @@ class Cluster:
 
     def start_node(self, node: str) -> None:
         """Start the slurmd of a node (again)."""
-        (self.room / f"spool.{node}").mkdir(mode=0o755, exist_ok=True)
+        (self.work_dir / f"spool.{node}").mkdir(mode=0o755, exist_ok=True)
         self.nodes[node] = self._start("slurmd", "-D", "-N", node)
 
     def kill_node(self, node: str) -> None:
@@ -188,7 +188,7 @@ class Cluster:
         return done.stdout
 
     def _start(self, *command: str) -> subprocess.Popen[bytes]:
-        with open(self.room / f"{command[0]}.out", "ab") as out:
+        with open(self.work_dir / f"{command[0]}.out", "ab") as out:
             environment = {**os.environ, **self.environment}
             return subprocess.Popen(
                 command,
@@ -203,26 +203,26 @@ class Cluster:
     def _processes_of(self, node: str) -> list[int]:
         """Step daemons of a node and all that was started for its jobs."""
         found = []
-        for folder in Path("/proc").glob("[0-9]*"):
+        for directory in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
-                environment = (folder / "environ").read_bytes().split(b"\0")
-                conf = f"SLURM_CONF={self.room}/slurm.conf".encode()
+                environment = (directory / "environ").read_bytes().split(b"\0")
+                conf = f"SLURM_CONF={self.work_dir}/slurm.conf".encode()
                 ours = f"SLURMD_NODENAME={node}".encode() in environment and conf in environment
-                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                if ours or (line.startswith("slurmstepd") and self._is_step_of(folder, node)):
-                    found.append(int(folder.name))
+                line = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                if ours or (line.startswith("slurmstepd") and self._is_step_of(directory, node)):
+                    found.append(int(directory.name))
         return found
 
-    def _is_step_of(self, folder: Path, node: str) -> bool:
+    def _is_step_of(self, directory: Path, node: str) -> bool:
         """Whether a step daemon keeps its socket or log in the spool of the node."""
-        spool, log = f"{self.room}/spool.{node}/", f"{self.room}/slurmd.{node}.log"
-        places = [str(handle.readlink()) for handle in (folder / "fd").iterdir()]
+        spool, log = f"{self.work_dir}/spool.{node}/", f"{self.work_dir}/slurmd.{node}.log"
+        places = [str(handle.readlink()) for handle in (directory / "fd").iterdir()]
         return any(place.startswith(spool) or place == log for place in places)
 
     def _log(self) -> str:
         return "\n".join(
             f"== {path.name}\n" + "\n".join(path.read_text(errors="replace").splitlines()[-15:])
-            for path in sorted([*self.room.glob("*.out"), *self.room.glob("*.log")])
+            for path in sorted([*self.work_dir.glob("*.out"), *self.work_dir.glob("*.log")])
         )
 
 

@@ -29,10 +29,10 @@ def installed() -> None:
 def make_cluster(installed: None) -> Iterator[Callable[..., Cluster]]:
     """Clusters below a short path: the names of sockets may have about a hundred letters."""
     started: list[Cluster] = []
-    with tempfile.TemporaryDirectory(prefix="vp-slurm-") as room:
+    with tempfile.TemporaryDirectory(prefix="vp-slurm-") as work_dir:
 
         def make(**options: int) -> Cluster:
-            started.append(Cluster(Path(room) / str(len(started)), **options))
+            started.append(Cluster(Path(work_dir) / str(len(started)), **options))
             return started[-1].start()
 
         yield make
@@ -48,8 +48,8 @@ def cluster(make_cluster: Callable[..., Cluster]) -> Cluster:
 class Launcher:
     """utils/run.py --backend slurm in a directory of its own."""
 
-    def __init__(self, cluster: Cluster, room: Path) -> None:
-        self.cluster, self.room = cluster, room
+    def __init__(self, cluster: Cluster, work_dir: Path) -> None:
+        self.cluster, self.work_dir = cluster, work_dir
         self.started: list[subprocess.Popen[str]] = []
         self.settings = {"poll_seconds": POLL_SECONDS, "visible_seconds": 3, "patience_seconds": 20}
 
@@ -66,45 +66,43 @@ class Launcher:
         for name, value in self.settings.items():
             text, count = re.subn(rf"^{name}: .*", f"{name}: {value}", text, flags=re.MULTILINE)
             assert count == 1, name
-        (self.room / "slurm.conf").write_text(text)
-        return self.room / "slurm.conf"
+        (self.work_dir / "slurm.conf").write_text(text)
+        return self.work_dir / "slurm.conf"
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Start the launcher with these words after $cmd."""
         command = [sys.executable, str(ROOT / "utils/run.py"), "--backend", "slurm", "--conf", str(self.conf), *words]
         child = subprocess.Popen(
-            command, cwd=self.room, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command, cwd=self.work_dir, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         self.started.append(child)
         return child
 
     def run(self, *words: str) -> tuple[int, str]:
-        """Its exit code and what it said."""
+        """Its exit code and its output."""
         return self.wait(self.start(*words))
 
     def wait(self, child: subprocess.Popen[str], seconds: float = 90) -> tuple[int, str]:
-        """The exit code of a launcher and what it said."""
-        out, said = child.communicate(timeout=seconds)
-        return child.returncode, out + said
+        """The exit code of a launcher and its output."""
+        out, errors = child.communicate(timeout=seconds)
+        return child.returncode, out + errors
 
     def wait_for(self, pattern: str, count: int = 1) -> None:
         """Wait until there are so many files, made by jobs of a launcher that goes on."""
 
         def is_there() -> bool:
             assert all(child.poll() is None for child in self.started[-1:]), self._explain()
-            return len(list(self.room.glob(pattern))) >= count
+            return len(list(self.work_dir.glob(pattern))) >= count
 
         wait_until(is_there, self._explain)
 
     def left(self) -> list[str]:
         """What a launcher should have cleared away."""
-        return [path.name for path in self.room.rglob(".*") if path.name.endswith((".slurm", ".lock", ".tmp"))]
+        return [path.name for path in self.work_dir.rglob(".*") if path.name.endswith((".slurm", ".lock", ".tmp"))]
 
     def _explain(self) -> str:
         tail = "".join(child.communicate(timeout=5)[1] for child in self.started if child.poll() is not None)
-        return (
-            f"{sorted(map(str, self.room.rglob('*')))}\n{tail}\n{self.cluster.run('squeue', '-t', 'all', check=False)}"
-        )
+        return f"{sorted(map(str, self.work_dir.rglob('*')))}\n{tail}\n{self.cluster.run('squeue', '-t', 'all', check=False)}"
 
 
 @pytest.fixture

@@ -10,17 +10,20 @@ from vpeval.audio.io import RATE, write_wave
 from vpeval.data.directory import DataDir
 
 
-def write_speakers(room: Path, speakers: int, utts: int) -> Path:
-    """A data directory room/set, with its audio in room/audio."""
+def write_speakers(work_dir: Path, speakers: int, utts: int) -> Path:
+    """A data directory work_dir/set, with its audio in work_dir/audio."""
     rng, time = np.random.default_rng(0), np.arange(RATE) / RATE
     utt2spk = {f"s{spk}-{n}": f"s{spk}" for spk in range(speakers) for n in range(utts)}
     for utt, spk in utt2spk.items():
         pitch = 100 + 40 * int(spk[1:])
         wave = sum(np.sin(2 * np.pi * k * pitch * time) / k for k in range(1, 9))
-        write_wave(room / f"audio/{utt}.wav", 0.1 * wave + 0.01 * rng.standard_normal(len(time)))
-    tables = {"wav.scp": {utt: f"{room}/audio/{utt}.wav" for utt in utt2spk}, "utt2dur": dict.fromkeys(utt2spk, "1.0")}
+        write_wave(work_dir / f"audio/{utt}.wav", 0.1 * wave + 0.01 * rng.standard_normal(len(time)))
+    tables = {
+        "wav.scp": {utt: f"{work_dir}/audio/{utt}.wav" for utt in utt2spk},
+        "utt2dur": dict.fromkeys(utt2spk, "1.0"),
+    }
     genders = {"spk2gender": dict.fromkeys(sorted(set(utt2spk.values())), "m")}
-    return DataDir(room / "set", utt2spk, tables, genders).write(room / "set").path
+    return DataDir(work_dir / "set", utt2spk, tables, genders).write(work_dir / "set").path
 
 
 def slow_down(data_dir: Path, condition: str) -> None:

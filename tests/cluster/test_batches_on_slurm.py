@@ -19,12 +19,12 @@ pytestmark = pytest.mark.e2e
 HOOK = f"""#!{sys.executable} -SE
 import array, pathlib, random, sys, time, wave
 data, out = map(pathlib.Path, sys.argv[-2:])
-room = pathlib.Path(__file__).parents[1]
+work_dir = pathlib.Path(__file__).parents[1]
 def table(name):
     return dict(line.split(maxsplit=1) for line in (data / name).read_text().splitlines())
 paths, seeds = table("wav.scp"), table("utt2seed")
 for number, utt in enumerate(paths):
-    while number == 1 and not (room / "go").exists():
+    while number == 1 and not (work_dir / "go").exists():
         time.sleep(0.1)
     with wave.open(paths[utt]) as file:
         samples = array.array("h", file.readframes(file.getnframes()))
@@ -39,9 +39,9 @@ class Place:
     """Some humming speakers, and the steps of the recipes called on them."""
 
     def __init__(self, launcher: Launcher) -> None:
-        self.launcher, self.room = launcher, launcher.room
-        self.data = write_speakers(self.room, 4, 3)
-        self.hook = self.room / "anonymiser/hook"  # a folder of its own: all that is in it counts
+        self.launcher, self.work_dir = launcher, launcher.work_dir
+        self.data = write_speakers(self.work_dir, 4, 3)
+        self.hook = self.work_dir / "anonymiser/hook"  # a directory of its own: all that is in it counts
         self.hook.parent.mkdir()
         self.hook.write_text(HOOK)
         self.hook.chmod(0o755)
@@ -51,17 +51,17 @@ class Place:
         return f"{sys.executable} {ROOT}/utils/run.py --backend {backend}{conf}"
 
     def anonymise(self, backend: str, seed: int = 0) -> list[str]:
-        settings = ["--cmd", self.cmd(backend), "--nj", "4", "--log-dir", f"{self.room}/log", "--seed", str(seed)]
+        settings = ["--cmd", self.cmd(backend), "--nj", "4", "--log-dir", f"{self.work_dir}/log", "--seed", str(seed)]
         return [
             f"{ROOT}/steps/anonymize.sh",
             *settings,
             str(self.hook),
             str(self.data),
-            f"{self.room}/{backend}/set",
+            f"{self.work_dir}/{backend}/set",
         ]
 
     def extract(self, backend: str) -> list[str]:
-        settings = ["--cmd", self.cmd(backend), "--nj", "2", f"{ROOT}/conf/asv/f0.yaml", f"{self.room}/{backend}"]
+        settings = ["--cmd", self.cmd(backend), "--nj", "2", f"{ROOT}/conf/asv/f0.yaml", f"{self.work_dir}/{backend}"]
         return [f"{ROOT}/steps/extract_embeddings.py", *settings, str(self.data)]
 
     def start(self, command: list[str]) -> subprocess.Popen[str]:
@@ -78,10 +78,10 @@ class Place:
         return child
 
     def finish(self, child: subprocess.Popen[str]) -> str:
-        said = child.communicate(timeout=120)[0]
-        assert child.returncode == 0, said
+        output = child.communicate(timeout=120)[0]
+        assert child.returncode == 0, output
         assert self.launcher.cluster.jobs() == [] and self.launcher.left() == [".set.lock"]
-        return said
+        return output
 
     def wait_for(self, pattern: str, count: int) -> None:
         self.launcher.wait_for(pattern, count)
@@ -106,12 +106,12 @@ class Place:
         return [f"wav/{spk}/{utt}.wav" for utt, spk in DataDir.load(self.data).utt2spk.items()]
 
     def go(self) -> None:
-        (self.room / "go").touch()
+        (self.work_dir / "go").touch()
 
     def assert_same(self, *names: str) -> None:
         """Whether the directories of results are equal to the byte, apart from their own path."""
         for name in names:
-            ours, theirs = (self.room / backend / "set" / name for backend in ("slurm", "local"))
+            ours, theirs = (self.work_dir / backend / "set" / name for backend in ("slurm", "local"))
             assert ours.read_bytes().replace(b"/slurm/", b"/local/") == theirs.read_bytes(), name
 
 
@@ -127,21 +127,21 @@ def test_a_node_lost_in_the_middle_of_anonymisation_changes_no_byte(place: Place
     )  # the first of every job, brought here before the job has ended
     node = place.kill_a_busy_node()
     place.go()
-    said = place.finish(child)
-    assert f"was lost with its node {node}; submitted again" in said
+    output = place.finish(child)
+    assert f"was lost with its node {node}; submitted again" in output
     subprocess.run(place.anonymise("local"), cwd=ROOT, env=place.launcher.environment, check=True)
     place.assert_same("utt2dur", "wav.scp", *place.waves)
 
 
 def test_a_node_lost_in_the_middle_of_extraction_changes_no_byte(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VPEVAL_PIECE_SECONDS", "0")
-    slow_down(place.data, f"[ ! -e {place.room}/go ]")
+    slow_down(place.data, f"[ ! -e {place.work_dir}/go ]")
     child = place.start(place.extract("slurm"))
     place.wait_for("slurm/.set.work/parts/*.piece", 2)
     node = place.kill_a_busy_node()
     place.go()
-    said = place.finish(child)
-    assert f"was lost with its node {node}; submitted again" in said
+    output = place.finish(child)
+    assert f"was lost with its node {node}; submitted again" in output
     subprocess.run(place.extract("local"), cwd=ROOT, env=place.launcher.environment, check=True)
     place.assert_same("embedding.ark", "embedding.scp", "spk_mean.ark", "utt2spk")
 

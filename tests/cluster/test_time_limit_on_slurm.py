@@ -12,9 +12,9 @@ pytestmark = pytest.mark.e2e
 
 
 def test_a_task_beyond_its_time_is_named_with_the_remedy(launcher: Launcher) -> None:
-    code, said = launcher.wait(launcher.start("--time", "1", "JOB=1:2", "log/x.JOB.log", "sleep", "600"), 180)
+    code, output = launcher.wait(launcher.start("--time", "1", "JOB=1:2", "log/x.JOB.log", "sleep", "600"), 180)
     assert code == 1
     assert re.search(
-        r"run.py: job [12] was ended after its time \(1\) on n[123]; give it more --time, or have shorter tasks", said
+        r"run.py: job [12] was ended after its time \(1\) on n[123]; give it more --time, or have shorter tasks", output
     )
     assert launcher.cluster.jobs() == [] and launcher.left() == []

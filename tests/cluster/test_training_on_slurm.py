@@ -23,30 +23,30 @@ def curve(out: Path) -> list[dict[str, float]]:
 
 
 def test_a_training_that_loses_a_node_goes_on_from_its_checkpoint_with_the_same_losses(launcher: Launcher) -> None:
-    room = launcher.room
-    data = write_speakers(room, 4, 6)
-    (room / "encoder.yaml").write_text(ENCODER)
-    (room / "profile.yaml").write_text(PROFILE.format(epochs=3, augment="true"))
+    work_dir = launcher.work_dir
+    data = write_speakers(work_dir, 4, 6)
+    (work_dir / "encoder.yaml").write_text(ENCODER)
+    (work_dir / "profile.yaml").write_text(PROFILE.format(epochs=3, augment="true"))
     # After the first epoch, training waits for the node to be killed.
-    slow_down(data, f"[ -e {room}/.slurm.work/epochs.jsonl ] && [ ! -e {room}/go ]")
-    train = [f"{ROOT}/steps/jobs/train_asv.py", "scratch", f"{room}/encoder.yaml", f"{room}/profile.yaml"]
+    slow_down(data, f"[ -e {work_dir}/.slurm.work/epochs.jsonl ] && [ ! -e {work_dir}/go ]")
+    train = [f"{ROOT}/steps/jobs/train_asv.py", "scratch", f"{work_dir}/encoder.yaml", f"{work_dir}/profile.yaml"]
 
-    words = ("--num-nodes", "2", "--mem", "3G", f"{room}/log/train.log", f"{ROOT}/steps/jobs/torchrun.sh", "1")
-    child = launcher.start(*words, *train, f"{room}/slurm", str(data))
+    words = ("--num-nodes", "2", "--mem", "3G", f"{work_dir}/log/train.log", f"{ROOT}/steps/jobs/torchrun.sh", "1")
+    child = launcher.start(*words, *train, f"{work_dir}/slurm", str(data))
     launcher.wait_for(".slurm.work/checkpoints/*/whole")
     nodes = launcher.cluster.run("squeue", "-h", "-o", "%N").strip()
     assert nodes == "n[1-2]"
     launcher.cluster.kill_node("n2")
-    (room / "go").touch()
-    code, said = launcher.wait(child, 240)
-    assert code == 0, said
-    assert "job 1: was lost with its node" in said and "submitted again" in said
-    assert "Loading a checkpoint from" in (room / "log/train.log").read_text()
+    (work_dir / "go").touch()
+    code, output = launcher.wait(child, 240)
+    assert code == 0, output
+    assert "job 1: was lost with its node" in output and "submitted again" in output
+    assert "Loading a checkpoint from" in (work_dir / "log/train.log").read_text()
     assert launcher.cluster.jobs() == [] and launcher.left() == []
 
-    alone = [f"{ROOT}/steps/jobs/torchrun.sh", "2", *train, f"{room}/alone", str(data)]
+    alone = [f"{ROOT}/steps/jobs/torchrun.sh", "2", *train, f"{work_dir}/alone", str(data)]
     environment = launcher.environment | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(alone, cwd=room, env=environment, capture_output=True, text=True)
+    done = subprocess.run(alone, cwd=work_dir, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert curve(room / "slurm") == curve(room / "alone")
-    assert [row["epoch"] for row in curve(room / "slurm")] == [1, 2, 3]
+    assert curve(work_dir / "slurm") == curve(work_dir / "alone")
+    assert [row["epoch"] for row in curve(work_dir / "slurm")] == [1, 2, 3]

@@ -8,7 +8,8 @@ import pytest
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.jobs.backends.base import Ended, left_behind
+from vpeval.jobs import launch
+from vpeval.jobs.backends.base import Ended, left_behind, make_backend
 from vpeval.jobs.backends.slurm import Control
 from vpeval.jobs.backends.slurm_tasks import (
     Entry,
@@ -249,3 +250,71 @@ def test_one_cancelled_job_is_tried_again_and_all_of_them_are_not() -> None:
     # Those that ran are about to end; their state does not yet tell of what.
     both = cancelled({1: gone, 2: entry("COMPLETING")}, False)
     assert both.keys() == {1} and both[1].ends_all
+
+
+SLURM = {
+    "scontrol": "echo MaxArraySize = 3",  # two tasks in an array
+    "squeue": "true",  # has forgotten all tasks
+    "scancel": "true",
+    "sbatch": """
+for word; do
+  case $word in
+    --array=*) last=${word##*-} ;;
+    --output=*) out=${word#*=} ;;
+    --*) ;;
+    *) break ;;
+  esac
+  shift
+done
+echo "$last" >>"$SUBMITTED"
+for ((task = 1; task <= last; task++)); do
+  export SLURM_ARRAY_TASK_ID=$task SLURM_ARRAY_JOB_ID=9 SLURM_JOB_ID=$task SLURMD_NODENAME=n1
+  bash "$@" >"${out/\\%a/$task}" 2>&1
+done
+echo 9
+""",
+}
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Programs that run every task at once; gives the file with the sizes of the arrays that were submitted."""
+    monkeypatch.chdir(tmp_path)
+    for name, script in SLURM.items():
+        write_text(tmp_path / "bin" / name, f"#!/usr/bin/env bash\n{script}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin", prepend=":")
+    monkeypatch.setenv("SUBMITTED", str(tmp_path / "submitted"))
+    return tmp_path / "submitted"
+
+
+def launch_jobs(command: str, note=print) -> list[launch.Failure]:
+    array = parse(["JOB=1:3", "log/x.JOB.log", "bash", "-c", command])
+    backend = make_backend("slurm", array, CONF, note)
+    return launch.run(array, backend, note=note)
+
+
+def test_all_jobs_are_run_in_arrays_of_the_size_that_slurm_takes(slurm: Path, tmp_path: Path) -> None:
+    assert launch_jobs("echo JOB >JOB.out") == []
+    assert [(tmp_path / f"{job}.out").read_text() for job in (1, 2, 3)] == ["1\n", "2\n", "3\n"]
+    assert slurm.read_text().split() == ["2", "1"]
+    assert sorted(path.name for path in (tmp_path / "log").iterdir()) == ["x.1.log", "x.2.log", "x.3.log"]
+
+
+def test_a_job_that_fails_on_a_node_has_its_own_exit_code(slurm: Path) -> None:
+    (failure,) = launch_jobs("((JOB != 2)) || exit 7")
+    assert (failure.job, failure.code) == (2, 7)
+
+
+def test_a_launcher_resumes_the_jobs_of_one_that_died(slurm: Path, tmp_path: Path) -> None:
+    command = "echo JOB >>JOB.out"
+    array = parse(["JOB=1:3", "log/x.JOB.log", "bash", "-c", command])
+    dead = make_backend("slurm", array, CONF, print)
+    dead.submit(dead.begin([1, 2]))
+    Control.for_log(array.log_of("array")).lock.unlink()  # as if its process had ended
+    notes: list[str] = []
+    assert launch_jobs(command, notes.append) == []
+    (note,) = notes
+    assert note.startswith("resuming the jobs of a launcher that died (x-") and "2 are done, 0 are" in note
+    assert [(tmp_path / f"{job}.out").read_text() for job in (1, 2, 3)] == ["1\n", "2\n", "3\n"]
+    assert not list((tmp_path / "log").glob(".*"))

@@ -2,19 +2,20 @@
 # All tests: lint, types, unit, shell and end-to-end.
 set -euo pipefail
 
-only=           # one of lint, types, unit, e2e
-nightly=false   # true: the longest end-to-end tests, and 10,000 examples of every fuzzer instead of 200, as well
+only=           # one of lint, types, unit, mutation, e2e
+nightly=false   # true: random examples, 10,000 of every fuzzer instead of 200, mutants, and the longest end-to-end tests
 
-help_message="Usage: tests/run.sh [--only lint|types|unit|e2e] [--nightly true|false]
+help_message="Usage: tests/run.sh [--only lint|types|unit|mutation|e2e] [--nightly true|false]
 
-Without options everything runs, in about a quarter of an hour; the end-to-end part needs the models of conf/models.yaml and
-fetches them."
+Without options everything but the nightly tests runs, in about a quarter of an hour, and gives the same verdict every time;
+the end-to-end part needs the models of conf/models.yaml and fetches them. --nightly true explores: fuzzers and properties try
+random examples, and the part mutation changes the code at random and sees whether the tests notice (tests/mutate.py --help)."
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export VPEVAL_TESTS=1
 . ./path.sh
 . utils/parse_options.sh
-[[ $# = 0 && $only =~ ^(|lint|types|unit|e2e)$ ]] || { echo "$help_message" >&2; exit 1; }
+[[ $# = 0 && $only =~ ^(|lint|types|unit|mutation|e2e)$ ]] || { echo "$help_message" >&2; exit 1; }
 
 part() {
   [ -z "$only" ] || [ "$only" = "$1" ] || return 1
@@ -38,6 +39,10 @@ fi
 
 if part unit; then
   python3 -m pytest -n 2 -m "not e2e" tests vpeval
+fi
+
+if [[ $nightly = true || $only = mutation ]] && part mutation; then
+  tests/mutate.py vpeval/metrics
 fi
 
 if part e2e; then

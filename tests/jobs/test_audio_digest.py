@@ -21,7 +21,7 @@ def many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A set with three files in two folders that nobody has changed for a while."""
+    """A set with three files in two directories that nobody has changed for a while."""
     directory = tmp_path / "set"
     for place in ("a/a-1", "a/a-2", "b/b-1"):
         (directory / "wav" / place).parent.mkdir(parents=True, exist_ok=True)

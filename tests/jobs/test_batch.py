@@ -354,7 +354,7 @@ def test_a_launcher_that_is_missing_or_malformed_is_the_participants_mistake(san
 
 
 def test_a_second_process_waits_for_the_first_and_finds_the_work_done(sandbox: Sandbox) -> None:
-    # The first process holds its worker until it is told to go on; the second has by then asked for the lock.
+    # The first process holds its worker until the file `go` exists; by then the second waits for the lock.
     worker = sandbox.path / "worker"
     wait = f"sys.path.insert(0, {str(Path(__file__).parent)!r}); from test_batch import wait_until"
     worker.write_text(WORKER.replace('note("jobs", job)', f"{wait}; wait_until((sandbox / 'go').exists)"))
@@ -412,7 +412,7 @@ def test_the_real_launcher_runs_a_python_worker_on_its_share(sandbox: Sandbox, m
 
 
 class Cluster:
-    """A backend whose jobs go on when their launcher has died: a file beside the log says that there are some."""
+    """A backend whose jobs go on when their launcher has died: a file beside the log shows that there are some."""
 
     @staticmethod
     def file(log: Path) -> Path:
@@ -431,7 +431,7 @@ class Cluster:
 
 
 def leave_jobs_behind(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A batch of three jobs that was killed, and whose jobs go on; returns what says that they do."""
+    """A batch of three jobs that was killed, and whose jobs go on; returns the file that shows it."""
     monkeypatch.setattr(base, "BACKENDS", {"cluster": Deferred("test_batch", "Cluster")})
     monkeypatch.setitem(sys.modules, "test_batch", sys.modules[__name__])
     (sandbox.path / "fail-s3-1").touch()

@@ -1,4 +1,4 @@
-"""Nobody's folder is deleted, whichever command is pointed at it, and no input is."""
+"""No command deletes a directory that the toolkit has not made, or an input."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from vpeval.anon.import_files import find_files, import_set
 from vpeval.anon.xvector import learn, system
 from vpeval.asr.decoding import decode, predict_emotions
 from vpeval.asr.kaldi_chain import from_challenge
-from vpeval.asr.recognise_emotions import train as train_emotions
+from vpeval.asr.linear_emotion import train_emotions
 from vpeval.asr.train_recogniser import train_recogniser
 from vpeval.asv.train_attackers import Machine, Training, train_attacker
 from vpeval.audio.io import write_wave
@@ -36,7 +36,7 @@ def anonymize(data: Path, out: Path) -> None:
     driver.anonymize(driver.Anonymiser(hook, "", "spk", 0), {data: out}, driver.Launch(CMD, 1, data.parents[1] / "log"))
 
 
-def import_folder(data: Path, out: Path) -> None:
+def import_directory(data: Path, out: Path) -> None:
     import_set(find_files(data.parents[1] / "audio", [data], "mine")[0], out)
 
 
@@ -56,9 +56,9 @@ def listening(data: Path, out: Path) -> None:
 
 PUBLISHERS: dict[str, Callable[[Path, Path], object]] = {
     "anonymize": anonymize,
-    "import_anonymized": import_folder,
+    "import_anonymized": import_directory,
     "extract_embeddings": lambda data, out: extract_embeddings(CONF / "asv/f0.yaml", out.parent, [data], CMD, 1),
-    "decode": lambda data, out: decode(CONF / "asr/pocketsphinx.yaml", out.parent, [data], CMD, 1),
+    "decode": lambda data, out: decode(CONF / "asr/vosk_small.yaml", out.parent, [data], CMD, 1),
     "predict_emotions": lambda data, out: predict_emotions(CONF / "ser", out.parent, [data], CMD, 1),
     "train_asv": train_asv("scratch"),
     "train_asv backend": train_asv("backend"),
@@ -70,7 +70,7 @@ PUBLISHERS: dict[str, Callable[[Path, Path], object]] = {
     "listening_test": listening,
 }
 BY_NAME = ("extract_embeddings", "decode", "predict_emotions")
-"""Those that are given the folder of outputs, which are called like the data."""
+"""Those that get the parent directory of outputs, which are named like the data."""
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def snapshot(directory: Path) -> dict[Path, bytes]:
 
 
 @pytest.mark.parametrize("name", PUBLISHERS)
-def test_a_thesis_folder_is_refused(name: str, data: Path, tmp_path: Path) -> None:
+def test_a_thesis_directory_is_refused(name: str, data: Path, tmp_path: Path) -> None:
     thesis = tmp_path / "home" / (data.name if name in BY_NAME else "thesis")
     write_text(thesis / "thesis.tex", "three years")
     with pytest.raises(InputError, match=r"was not made by this toolkit"):
@@ -109,7 +109,7 @@ def test_the_input_itself_is_refused(name: str, data: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLISHERS if name not in BY_NAME])
-def test_a_folder_that_contains_the_input_or_its_audio_is_refused(name: str, data: Path, tmp_path: Path) -> None:
+def test_a_directory_that_contains_the_input_or_its_audio_is_refused(name: str, data: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="contains "):
         PUBLISHERS[name](data, tmp_path)
     if name not in ("train_ser", "write_embeddings", "data tools", "make_kaldi_chain"):  # they read no audio
@@ -118,7 +118,7 @@ def test_a_folder_that_contains_the_input_or_its_audio_is_refused(name: str, dat
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLISHERS if name != "listening_test"])
-def test_a_folder_in_the_input_is_refused(name: str, data: Path) -> None:
+def test_a_directory_in_the_input_is_refused(name: str, data: Path) -> None:
     with pytest.raises(InputError, match="lies in "):
         PUBLISHERS[name](data, data / data.name)
 

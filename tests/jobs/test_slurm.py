@@ -247,7 +247,7 @@ def test_one_cancelled_job_is_tried_again_and_all_of_them_are_not() -> None:
     assert cancelled({1: gone, 2: entry("RUNNING")}, False) == {1: Ended(1, "was cancelled", again=True)}
     assert cancelled({1: gone}, True)[1].again
     assert cancelled({1: entry("RUNNING")}, False) == {}
-    # Those that ran are about to end; their state does not yet tell of what.
+    # Those that ran are about to end; their state does not show why yet.
     both = cancelled({1: gone, 2: entry("COMPLETING")}, False)
     assert both.keys() == {1} and both[1].ends_all
 

@@ -27,7 +27,7 @@ class Part:
     wav: str
     work: Path
     tables: Mapping[str, str] = field(default_factory=dict)
-    """The values of the speaker in those speaker tables that the task asks for, such as ``tables["spk2fold"]``."""
+    """The values of the speaker in those speaker tables that the task names, such as ``tables["spk2fold"]``."""
 
 
 def work(worker: Deferred, arguments: Sequence[str], job: str, works: Sequence[str]) -> None:

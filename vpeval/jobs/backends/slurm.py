@@ -6,9 +6,9 @@ exit code of ``sbatch --wait`` is not used: it is late, and 0 for cancelled jobs
 is lost to the controller and not to the task; success of any attempt counts.
 
 So that another launcher can resume the jobs of one that died, ``.x.array.log.slurm/`` beside the logs holds
-``run.json`` (whose jobs these are), ``task.sh``, a list of jobs for every submission (``1.jobs``), the output of tasks
-before they know their log (``out/``) and their status files (``status/<job>.<submission>``). A launcher removes it when
-all its jobs have ended.
+``run.json`` (the name and command of the jobs), ``task.sh``, a list of jobs for every submission (``1.jobs``), the
+output of tasks before they know their log (``out/``) and their status files (``status/<job>.<submission>``). A launcher
+removes it when all its jobs have ended.
 """
 
 from __future__ import annotations

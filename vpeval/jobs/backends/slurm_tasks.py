@@ -306,7 +306,7 @@ def end_of_task(entry: Entry | None, status: Status | None, logs: Iterable[Path]
 
 
 def end_without_status(entry: Entry | None, waited: float, request: Request) -> Ended | None:
-    """The end of a task that is over and whose status has not been seen for `waited` seconds; None: wait longer."""
+    """How a task has ended that has shown no status for `waited` seconds; None: wait longer."""
     state, node = (entry.state, entry.node) if entry else ("", "")
     if state == "FAILED" and waited >= min(request.visible_seconds, request.poll_seconds):
         why = f"ended on {node} without a status, before or while it ran its command; does {node} see {request.shared}?"

@@ -211,7 +211,7 @@ def similarity_bound(room: Path, part: int) -> None:
 SIMILARITY = """
 from pathlib import Path
 from vpeval.embeddings.speaker_vectors import read_embeddings
-from vpeval.embeddings.cosines import AllPairs
+from vpeval.embeddings.pair_scores import AllPairs
 from vpeval.protocols.similarity import MODES, score_similarity
 pairs = AllPairs.from_versions(read_embeddings("original"), read_embeddings("anonymised"))
 score_similarity(pairs, MODES, Path("similarity.jsonl"), 1000, 0)

@@ -18,7 +18,7 @@ from vpeval.corpora.lists import Lists
 from vpeval.corpora.prepare import prepare
 from vpeval.corpora.protocol import ABSENT, OFFICIAL, REBUILT
 from vpeval.corpora.request import Request
-from vpeval.data.layout import name_some
+from vpeval.data.layout import first_few
 from vpeval.plan.recipe import read_recipe
 
 
@@ -50,9 +50,9 @@ def main() -> None:
     official = [name for name, status in statuses.items() if status.protocol == OFFICIAL]
     rebuilt = [name for name, status in statuses.items() if status.protocol == REBUILT]
     if official:
-        print(f"protocol: official for {name_some(official, 6)}")
+        print(f"protocol: official for {first_few(official, 6)}")
     if rebuilt:
-        print(f"protocol: rebuilt for {name_some(rebuilt, 6)}; their results are not those of the official trials")
+        print(f"protocol: rebuilt for {first_few(rebuilt, 6)}; their results are not those of the official trials")
 
 
 if __name__ == "__main__":

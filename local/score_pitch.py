@@ -10,7 +10,7 @@ frames, and mode voiced, over frames that are voiced in both. The interval is ov
 
 from pathlib import Path
 
-from vpeval.audio.tracks import track_all
+from vpeval.audio.f0 import track_all
 from vpeval.cli import script
 from vpeval.data.directory import DataDir
 from vpeval.protocols.pitch import refuse_other_utterances, score_pitch

@@ -11,7 +11,7 @@ a file beside the records (here exp/sim/gvd.matrices.json); null marks a speaker
 from pathlib import Path
 
 from vpeval.cli import script
-from vpeval.data.trials import read_utterance_pairs
+from vpeval.embeddings.pair_scores import read_utterance_pairs
 from vpeval.metrics.similarity import CONDITIONS
 from vpeval.protocols.similarity import MODES, score_similarity
 from vpeval.records.record import parse_tags, write_records

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vpeval.cli import script
 from vpeval.core.tables import read_table
-from vpeval.data.layout import name_some
+from vpeval.data.layout import first_few
 from vpeval.data.text import NORMALIZERS
 from vpeval.protocols.recognition import Rates, Speech, compare_recognition, score_recognition
 from vpeval.records.record import parse_params, parse_tags, write_records
@@ -55,7 +55,7 @@ def main() -> None:
     records = [r.with_files(files) for r in records] if files else records
     write_records(args.out, [r.tagged(tags | ({"gender": r.gender} if r.gender else {})) for r in records])
     if missing := rates.score.missing:
-        listed = name_some(missing, limit=20)
+        listed = first_few(missing, limit=20)
         logging.warning(f"{args.hyp}: {len(missing)} utterances have no hypothesis, all deleted: {listed}")
     print("\n".join([*lines, plain_table(records)]), end="")
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from vpeval.cli import script
 from vpeval.data.pairs import write_pair_scores
-from vpeval.embeddings.cosines import utterance_cosines
+from vpeval.embeddings.pair_scores import utterance_cosines
 from vpeval.embeddings.speaker_vectors import read_embeddings
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from vpeval.cli import script
 from vpeval.data.directory import DataDir
 from vpeval.data.make_trials import TrialOptions, make_trials
-from vpeval.data.trial_rows import count_targets
+from vpeval.data.trials import count_targets
 
 
 def main() -> None:

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from vpeval.audio.f0_histogram import f0_histogram
+from vpeval.audio.f0 import track_pyin
 from vpeval.audio.io import RATE
-from vpeval.audio.pitch_lags import LAG_RATE, LAGS, track_lags
-from vpeval.audio.pyin import track_pyin
+from vpeval.audio.pitch_lags import LAG_RATE, LAGS, f0_histogram, track_lags
 from vpeval.core.errors import InputError
 
 

@@ -74,5 +74,5 @@ def test_what_does_not_fit_on_the_disk_is_not_started(tmp_path: Path, monkeypatc
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(module.shutil, "disk_usage", lambda path: usage(10**12, 0, 5 * 10**9))
     require_space(tmp_path, 5 * 10**9, "this")
-    with pytest.raises(InputError, match=r"new: LibriSpeech needs 23\.0 GB and 5\.0 GB are free; make room"):
+    with pytest.raises(InputError, match=r"new: LibriSpeech needs 23\.0 GB and 5\.0 GB are free; free some"):
         require_space(tmp_path / "deep/new", 23 * 10**9, "LibriSpeech")

@@ -5,12 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vpeval.audio.io import AudioInfo, write_wave
+from vpeval.audio.io import AudioInfo, inspect_audio, write_wave
 from vpeval.core.errors import InputError
-from vpeval.data import column, layout
-from vpeval.data.clean import is_clean
-from vpeval.data.sound import inspect_audio
-from vpeval.data.validate import validate
+from vpeval.data import layout, table_files
+from vpeval.data.validate import is_clean, validate
 
 FILES = {
     "utt2spk": "a-1 a\na-2 a\nb-1 b\n",
@@ -32,14 +30,14 @@ def write(path: Path, files: dict[str, str]) -> Path:
 
 def problems(path: Path, large: int, monkeypatch: pytest.MonkeyPatch, spk_sort: bool = True) -> list[str]:
     with monkeypatch.context() as patch:
-        patch.setattr(column, "LARGE", large)
+        patch.setattr(table_files, "LARGE", large)
         return [str(problem) for problem in validate(path, audio=False, spk_sort=spk_sort)]
 
 
 def test_a_directory_that_is_as_it_should_be_is_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "set", FILES)
     assert not is_clean(path, layout.present(path), True), "small directories take the other way"
-    monkeypatch.setattr(column, "LARGE", 0)
+    monkeypatch.setattr(table_files, "LARGE", 0)
     assert is_clean(path, layout.present(path), True)
     assert validate(path, audio=False) == []
 
@@ -93,7 +91,7 @@ def test_whatever_the_validator_complains_about_it_complains_about_in_large_dire
 
 def test_the_audio_of_a_clean_directory_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "set", FILES)
-    monkeypatch.setattr(column, "LARGE", 0)
+    monkeypatch.setattr(table_files, "LARGE", 0)
     assert [problem.kind for problem in validate(path)] == ["audio"] * 3
 
 

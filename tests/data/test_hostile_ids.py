@@ -11,7 +11,7 @@ import soundfile as sf
 
 from vpeval.audio.io import read_audio
 from vpeval.core.errors import InputError
-from vpeval.data import column
+from vpeval.data import table_files
 from vpeval.data.directory import DataDir
 from vpeval.data.fix import fix
 from vpeval.data.validate import validate
@@ -32,7 +32,7 @@ def directory(root: Path, utt2spk: dict[str, str], **files: str) -> Path:
 def test_an_id_that_is_a_path_or_an_option_is_refused_when_a_directory_is_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hostile: str, large: bool
 ) -> None:
-    monkeypatch.setattr(column, "LARGE", 1 if large else 1 << 40)
+    monkeypatch.setattr(table_files, "LARGE", 1 if large else 1 << 40)
     for utt2spk in ({hostile: "a", "a-1": "a"}, {"a-1": "a", "b-1": hostile}):
         path = directory(tmp_path / "x", utt2spk)
         with pytest.raises(InputError, match=r"x/utt2spk:[12]: id .* cannot be part of a file name"):
@@ -42,7 +42,7 @@ def test_an_id_that_is_a_path_or_an_option_is_refused_when_a_directory_is_loaded
 
 @pytest.mark.parametrize("large", [False, True])
 def test_usual_ids_are_welcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool) -> None:
-    monkeypatch.setattr(column, "LARGE", 1 if large else 1 << 40)
+    monkeypatch.setattr(table_files, "LARGE", 1 if large else 1 << 40)
     utt2spk = {"p225-001_mic1.x": "p225", "p225-é": "p225", "id10270-5r0dWxy17C8-00001": "id10270"}
     assert dict(DataDir.load(directory(tmp_path / "x", utt2spk)).utt2spk) == dict(sorted(utt2spk.items()))
 

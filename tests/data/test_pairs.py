@@ -7,12 +7,11 @@ import pytest
 
 from vpeval.core import columns
 from vpeval.core.errors import InputError
-from vpeval.data import column
+from vpeval.data import table_files
 from vpeval.data.cut import rename
 from vpeval.data.directory import DataDir
 from vpeval.data.pairs import PairRows, read_pair_scores, score_blocks, write_pair_scores
-from vpeval.data.trial_rows import CrossTrials, TrialFile, count_targets
-from vpeval.data.trials import read_scores, read_trials, trial_speakers
+from vpeval.data.trials import CrossTrials, TrialFile, count_targets, read_scores, read_trials, trial_speakers
 from vpeval.data.validate import validate
 
 OWNER = {"a-1": "a", "a-2": "a", "b-1": "b", "x-1": "x"}
@@ -22,7 +21,7 @@ LISTED = tuple((spk, utt, "target" if OWNER[utt] == spk else "nontarget") for sp
 @pytest.fixture
 def large(monkeypatch):
     """Every file counts as a large one, and is read a line or two at a time."""
-    monkeypatch.setattr(column, "LARGE", 1)
+    monkeypatch.setattr(table_files, "LARGE", 1)
     monkeypatch.setattr(columns, "_BLOCK", 24)
 
 
@@ -36,7 +35,7 @@ def test_a_cross_product_looks_like_the_list_of_its_trials():
     assert cross == LISTED and cross == LISTED
     assert len(cross) == len(LISTED) and cross[5] == LISTED[5] and cross[-1] == LISTED[-1] and cross[2:4] == LISTED[2:4]
     assert cross.targets == count_targets(LISTED) == 3
-    assert cross.of(["a-2", "x-1"]) == tuple(trial for trial in LISTED if trial[1] in ("a-2", "x-1"))
+    assert cross.with_utterances(["a-2", "x-1"]) == tuple(trial for trial in LISTED if trial[1] in ("a-2", "x-1"))
     with pytest.raises(IndexError):
         cross[len(LISTED)]
 
@@ -44,7 +43,7 @@ def test_a_cross_product_looks_like_the_list_of_its_trials():
 def test_a_cross_product_of_five_billion_trials_is_described_in_a_moment():
     cross = CrossTrials(tuple(f"s{n:04d}" for n in range(5000)), {f"u{n:07d}": "s0000" for n in range(1_000_000)})
     assert len(cross) == 5_000_000_000 and cross.targets == 1_000_000
-    assert len(cross.of({"u0000003"})) == 5000
+    assert len(cross.with_utterances({"u0000003"})) == 5000
 
 
 @pytest.mark.usefixtures("large")
@@ -114,7 +113,7 @@ def test_the_validator_says_the_same_of_large_trials_as_of_small_ones(directory,
     text = (directory / "trials").read_text()
     (directory / "trials").write_bytes(change(text).encode())
     found = list(map(str, validate(directory, text=False, wav=False)))
-    monkeypatch.setattr(column, "LARGE", 1 << 30)
+    monkeypatch.setattr(table_files, "LARGE", 1 << 30)
     assert found == list(map(str, validate(directory, text=False, wav=False)))
     assert bool(found) == (change(text) != text)
 
@@ -125,7 +124,7 @@ def test_scores_survive_text_to_the_last_bit(tmp_path):
     pairs = [(f"s{n % 7}", f"u{n}") for n in rng.permutation(100)]
     scores = rng.standard_normal(100) * 10.0 ** rng.integers(-300, 300, 100)
     scores[:4] = 0, -2, 1e22, 0.1
-    rows = PairRows.of(pairs)
+    rows = PairRows.from_pairs(pairs)
     assert list(rows) == pairs
     write_pair_scores(tmp_path / "scores", score_blocks(rows, scores))
     first, second = (" ".join(pair) for pair in pairs[:2])

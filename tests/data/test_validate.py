@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 import soundfile as sf
 
-from vpeval.audio.io import write_wave
-from vpeval.data import sound
+from vpeval.audio import io
+from vpeval.audio.io import Inspected, write_wave
 from vpeval.data.directory import DataDir
-from vpeval.data.sound import Inspected
 from vpeval.data.validate import Problem, validate
 
 
@@ -22,7 +21,7 @@ def edit(data: DataDir, name: str, old: str, new: str) -> None:
     put(data, name, text.replace(old, new, 1))
 
 
-def told(problems: list[Problem]) -> list[str]:
+def messages(problems: list[Problem]) -> list[str]:
     """The problems without the directory, as a participant reads them."""
     return [str(problem).split("/toy/")[-1] for problem in problems]
 
@@ -32,16 +31,16 @@ def test_a_good_directory_has_no_problems(toy: DataDir) -> None:
 
 
 def test_audio_that_another_directory_has_named_is_not_opened_again(toy: DataDir, monkeypatch) -> None:
-    heard: dict[str, Inspected] = {}
+    inspected: dict[str, Inspected] = {}
     wrong = toy.path / "wav.scp"
     wrong.write_text(wrong.read_text().replace(".wav", ".nowhere", 1))
-    found = validate(toy.path, heard=heard)
+    found = validate(toy.path, inspected=inspected)
     assert [problem.kind for problem in found] == ["audio"]
-    assert set(heard) == set(toy.wav.values()) - {next(iter(toy.wav.values()))} | {
+    assert set(inspected) == set(toy.wav.values()) - {next(iter(toy.wav.values()))} | {
         next(iter(toy.wav.values())).replace(".wav", ".nowhere", 1)
     }
-    monkeypatch.setattr(sound, "_inspect", None)
-    assert validate(toy.path, heard=heard) == found
+    monkeypatch.setattr(io, "_inspect", None)
+    assert validate(toy.path, inspected=inspected) == found
 
 
 def test_a_problem_reads_as_file_line_message_remedy() -> None:
@@ -82,7 +81,7 @@ def test_a_problem_reads_as_file_line_message_remedy() -> None:
 )  # fmt: skip
 def test_each_fault_is_named_with_its_line(toy: DataDir, name: str, old: str, new: str, start: str) -> None:
     edit(toy, name, old, new)
-    assert any(line.startswith(start) for line in told(validate(toy.path))), told(validate(toy.path))
+    assert any(line.startswith(start) for line in messages(validate(toy.path))), messages(validate(toy.path))
 
 
 @pytest.mark.parametrize(
@@ -99,18 +98,18 @@ def test_each_fault_is_named_with_its_line(toy: DataDir, name: str, old: str, ne
 )
 def test_a_bad_file_is_named(toy: DataDir, name: str, content: str | bytes, complaint: str) -> None:
     put(toy, name, content)
-    assert any(line.startswith(complaint) for line in told(validate(toy.path)))
+    assert any(line.startswith(complaint) for line in messages(validate(toy.path)))
 
 
 def test_a_missing_final_newline_is_found(toy: DataDir) -> None:
     put(toy, "text", (toy.path / "text").read_bytes().removesuffix(b"\n"))
-    assert [line.split(";")[0] for line in told(validate(toy.path))] == ["text: the last line has no newline"]
+    assert [line.split(";")[0] for line in messages(validate(toy.path))] == ["text: the last line has no newline"]
 
 
 @pytest.mark.parametrize("name", ["utt2spk", "spk2utt", "text", "wav.scp"])
 def test_a_missing_file_is_named(toy: DataDir, name: str) -> None:
     (toy.path / name).unlink()
-    assert told(validate(toy.path))[0].startswith(f"{name}: no such file; ")
+    assert messages(validate(toy.path))[0].startswith(f"{name}: no such file; ")
 
 
 def test_text_and_audio_are_optional_on_demand(toy: DataDir) -> None:
@@ -130,7 +129,7 @@ def test_all_problems_are_found_at_once(toy: DataDir) -> None:
 
 def test_ids_that_cannot_be_file_names_are_problems(tmp_path: Path) -> None:
     DataDir(tmp_path / "toy", {"a/1": "a", "b-é": "b"}).write(tmp_path / "toy")
-    problems = told(validate(tmp_path / "toy", text=False, wav=False))
+    problems = messages(validate(tmp_path / "toy", text=False, wav=False))
     assert [line.split(" holds")[0] for line in problems] == ["utt2spk:1: id 'a/1'", "utt2spk:2: id 'b-é'"]
 
 

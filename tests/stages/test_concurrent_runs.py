@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from toy_recipe import ROOT, SYSTEM, make_toy
 
-from vpeval.core.files import locked
+from vpeval.core.locks import locked
 
 STAGES = ("6", "verification", "scores")
 

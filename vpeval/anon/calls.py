@@ -26,7 +26,7 @@ from vpeval.anon.hook_program import prepared_dir, split_options
 from vpeval.core import seeds
 from vpeval.core.processes import cpu_ticks, dying_with_me
 from vpeval.data.directory import DataDir
-from vpeval.data.layout import name_some
+from vpeval.data.layout import first_few
 
 log = logging.getLogger(__name__)
 MOST_BYTES = 200 << 20
@@ -82,7 +82,7 @@ class Subject:
         begun = time.time()
         ended = self._run(command, work_dir, out, WholeSet(work_dir / "set", whole.name, role))
         changed = [path.stem for path, digest in _digests(copies).items() if copies[path] != digest]
-        damage = f"changed its input ({name_some(changed)}), which it must only read" if changed else ""
+        damage = f"changed its input ({first_few(changed)}), which it must only read" if changed else ""
         known = {f"{utt}.wav": utt for utt in data.utts}
         files = sorted(path for path in out.iterdir() if not path.name.startswith("."))
         written = {known[path.name]: path for path in files if path.name in known and is_regular_file(path)}

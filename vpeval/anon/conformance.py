@@ -24,7 +24,7 @@ from vpeval.core import seeds
 from vpeval.core.arrays import Floats, Floats32
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
-from vpeval.data.layout import name_some
+from vpeval.data.layout import first_few
 
 log = logging.getLogger(__name__)
 State = Literal["ok", "warn", "fail"]
@@ -64,7 +64,7 @@ def check_preparation(subject: Subject, program: Path, learn: DataDir) -> Iterat
         return
     other = sorted(name for name, digest in _digests(home).items() if kept.get(name) != digest)
     if other:
-        yield Verdict("prepares again", "warn", f"a second call on the same data changed {name_some(other)}")
+        yield Verdict("prepares again", "warn", f"a second call on the same data changed {first_few(other)}")
     else:
         yield Verdict("prepares again", "ok", f"changed nothing, in {again.seconds:.1f} s")
 
@@ -114,12 +114,12 @@ def _basics(call: Call) -> Iterator[Verdict]:
         return
     yield Verdict("runs", "ok", f"exit code 0 after {call.seconds:.1f} s")
     if call.unexpected:
-        lacking = f", and {name_some(missing)} is missing" if missing else ""
-        yield Verdict("files", "fail", f"wrote {name_some(call.unexpected)}, which is no utterance of wav.scp{lacking}")
+        lacking = f", and {first_few(missing)} is missing" if missing else ""
+        yield Verdict("files", "fail", f"wrote {first_few(call.unexpected)}, which is no utterance of wav.scp{lacking}")
         return
     if missing:
         yield Verdict(
-            "files", "fail", f"wrote no file for {len(missing)} of {len(utts)} utterances ({name_some(missing)})"
+            "files", "fail", f"wrote no file for {len(missing)} of {len(utts)} utterances ({first_few(missing)})"
         )
         return
     yield Verdict("files", "ok", f"<utt>.wav for all {len(utts)} utterances")
@@ -134,23 +134,23 @@ def _basics(call: Call) -> Iterator[Verdict]:
         ("duration", [finding.utt for finding in findings if finding.drifted]),
     ):
         verb = "more than 0.1 % of the samples are at full scale" if what == "clipping" else "changed by more than half"
-        yield Verdict(what, "warn" if found else "ok", f"{verb}: {name_some(found)}" if found else "as it should be")
+        yield Verdict(what, "warn" if found else "ok", f"{verb}: {first_few(found)}" if found else "as it should be")
     unchanged = [utt for utt in utts if _same_wave(read_audio(call.data.wav[utt]), read_audio(str(call.written[utt])))]
     if unchanged:
-        yield Verdict("changes speech", "fail", f"{name_some(unchanged)} came out as it went in: nobody is anonymised")
+        yield Verdict("changes speech", "fail", f"{first_few(unchanged)} came out as it went in: nobody is anonymised")
     else:
         yield Verdict("changes speech", "ok", "no output is its input")
 
 
 def _repeatable(whole: Call, again: Call, parts: dict[str, Path]) -> Iterator[Verdict]:
     if other := _different(whole.written, again.written):
-        text = f"two calls on the same data gave different {name_some(other)}; draw from utt2seed only"
+        text = f"two calls on the same data gave different {first_few(other)}; draw from utt2seed only"
         yield Verdict("deterministic", "fail", text)
         return
     yield Verdict("deterministic", "ok", "two calls gave the same bytes")
     if other := _different(whole.written, parts):
         text = (
-            f"{name_some(other)} depends on which other utterances are in the call, or on their order; draw from "
+            f"{first_few(other)} depends on which other utterances are in the call, or on their order; draw from "
             f"utt2seed only, and take what concerns a whole speaker from ${WHOLE_SET}"
         )
         yield Verdict("independent of nj and order", "fail", text)
@@ -160,7 +160,7 @@ def _repeatable(whole: Call, again: Call, parts: dict[str, Path]) -> Iterator[Ve
 
 def _roles(trial: Call, enroll: Call) -> Verdict:
     if same := sorted(set(trial.data.utts) - set(_different(trial.written, enroll.written))):
-        text = f"{name_some(same)} is the same with another seed: the pseudo-speaker is one for enrolment and trial"
+        text = f"{first_few(same)} is the same with another seed: the pseudo-speaker is one for enrolment and trial"
         return Verdict("enrolment and trial differ", "warn", text)
     return Verdict("enrolment and trial differ", "ok", "another seed gives another output")
 

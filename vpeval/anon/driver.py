@@ -29,9 +29,9 @@ from vpeval.anon.hook_program import Provenance, audio_digest, hook_digest, hook
 from vpeval.core import seeds
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.core.tables import read_table, write_table
+from vpeval.core.tables import is_pipe, read_table, write_table
 from vpeval.data.directory import DataDir
-from vpeval.data.layout import is_pipe, name_some
+from vpeval.data.layout import first_few
 from vpeval.jobs import batch
 from vpeval.jobs.shards import Shards
 from vpeval.jobs.stamps import fingerprint
@@ -194,7 +194,7 @@ def verify_originals(source: Path, wav: Mapping[str, str]) -> None:
     changed = [utt for utt, now in found.items() if utt in known and _is_changed(known[utt], now)]
     if changed:
         raise InputError(
-            f"the audio of {len(changed)} utterances ({name_some(changed)}) is no longer what it was when the set was "
+            f"the audio of {len(changed)} utterances ({first_few(changed)}) is no longer what it was when the set was "
             f"first anonymised; a hook may have written to it. Restore the corpus; if the change is meant, remove "
             f"{register}",
             source,

@@ -31,7 +31,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 from vpeval.core.processes import dying_with_me
 from vpeval.data.directory import DataDir, read_utt2spk
-from vpeval.data.layout import name_some
+from vpeval.data.layout import first_few
 from vpeval.jobs import worker
 from vpeval.jobs.shards import SHARDS, ShardWriter
 
@@ -157,7 +157,7 @@ def _has_unexpected(names: Sequence[str], work: Path, path: Path) -> bool:
     unexpected = HookOutput(path, work / "out", whole).collect_all(only_complete=True) if names else []
     if unexpected:
         print(
-            f"the hook wrote {name_some(unexpected)}, which is no utterance of the set or a link; it must write "
+            f"the hook wrote {first_few(unexpected)}, which is no utterance of the set or a link; it must write "
             "<utt>.wav and nothing else"
         )
     return bool(unexpected)

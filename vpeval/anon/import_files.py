@@ -22,7 +22,7 @@ from vpeval.core.locks import locked
 from vpeval.core.publish import publish, refuse_overlap, refuse_target
 from vpeval.corpora.convert import to_16khz
 from vpeval.data.directory import DataDir
-from vpeval.data.layout import is_split, name_some, read_places
+from vpeval.data.layout import is_split, first_few, read_places
 from vpeval.jobs.audio_digest import AudioFiles
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.progress import log_skipped
@@ -53,14 +53,14 @@ def find_files(directory: Path, sources: Sequence[Path], system: str, allow_miss
     found = {data.name: _files_of(directory, data, system, flat) for data in sets}
     lacking = {data.name: [utt for utt in data.utts if utt not in found[data.name][0]] for data in sets}
     lines = [
-        f"\n  {data.name}: {len(lacking[data.name])} of {len(data.utts)} files ({name_some(lacking[data.name])})"
+        f"\n  {data.name}: {len(lacking[data.name])} of {len(data.utts)} files ({first_few(lacking[data.name])})"
         for data in sets
         if lacking[data.name]
     ]
     empty = [data.name for data in sets if len(lacking[data.name]) == len(data.utts)]
     if empty or (lines and not allow_missing):
         extra = sorted({name for _, extra_names in found.values() for name in extra_names})
-        others = f"\nThere are others that belong to no set: {name_some(extra)}" if extra else ""
+        others = f"\nThere are others that belong to no set: {first_few(extra)}" if extra else ""
         remedy = "" if empty else "; or evaluate what is there with --allow-missing true"
         raise InputError(
             f"lacks files:{''.join(lines)}{others}\nPut <set>/<utt>.wav or .flac there, or all files in one directory"
@@ -121,7 +121,7 @@ def report_import(delivery: Delivery, out: Path, findings: Sequence[Finding]) ->
     lacking = (len(missing.utts), f"missing; {missing.trials} trials are left out")
     report_findings(out, findings, len(findings) + len(missing.utts), [lacking])
     if delivery.extra:
-        log.warning("%s: files that are no utterance of the set: %s", out, name_some(delivery.extra))
+        log.warning("%s: files that are no utterance of the set: %s", out, first_few(delivery.extra))
 
 
 def _import_file(item: tuple[str, str, Path, Path]) -> Finding:

@@ -1,4 +1,4 @@
-"""F0 by autocorrelation (Boersma, IFA Proceedings 17, 1993), the tracker of the VoicePrivacy challenge, in numpy.
+"""F0 tracks: by autocorrelation (Boersma, IFA Proceedings 17, 1993), as in the VoicePrivacy challenge, and by pYIN.
 
 A frame's candidates are the peaks of its autocorrelation, divided by that of the window, and "unvoiced", which is the
 stronger the quieter the frame. A path through the candidates of all frames is chosen that pays for jumps in frequency
@@ -7,10 +7,17 @@ and for changes of voicing. Settings and names are those of the paper; 75 to 500
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+
 import numpy as np
 
-from vpeval.audio.io import RATE
-from vpeval.core.arrays import Floats, Floats32
+from vpeval.audio.io import RATE, read_audio
+from vpeval.core import processes
+from vpeval.core.arrays import Floats, Floats32, read_arrays
+from vpeval.core.errors import InputError
+from vpeval.core.files import atomic_path
 
 FLOOR = 75.0
 CEILING = 500.0
@@ -28,7 +35,13 @@ _WINDOW = int(_PERIODS * RATE / FLOOR) // 2 * 2
 _HANNING = np.hanning(_WINDOW + 2)[1:-1]
 _FFT = 1 << int(np.ceil(np.log2(1.5 * _WINDOW)))
 _FINE = 4
-"""Lags are looked at in quarters of a sample: the spectrum is padded, which is interpolation by sinc functions."""
+"""Lags are searched in quarters of a sample: the spectrum is padded, which is interpolation by sinc functions."""
+
+F0_MIN = 65.0
+F0_MAX = 450.0
+_PYIN_FRAME = 1024
+_CHUNK = 32
+"""Utterances for a process at a time."""
 
 
 def track_f0(wave: Floats32) -> Floats:
@@ -119,3 +132,59 @@ def _best_path(frequency: Floats, strength: Floats) -> Floats:
         path[t - 1] = back[t, path[t]]
     chosen: Floats = frequency[np.arange(len(path)), path]
     return chosen
+
+
+def track_pyin(wave: Floats32) -> Floats:
+    """F0 in Hz by pYIN (librosa) every 10 ms of 16 kHz audio; NaN where unvoiced."""
+    try:
+        from librosa import pyin
+    except ImportError:
+        raise InputError("F0 tracking needs librosa; install what requirements.txt names") from None
+    if len(wave) < _PYIN_FRAME:
+        wave = np.pad(wave, (0, _PYIN_FRAME - len(wave)))
+    f0, _, _ = pyin(wave, fmin=F0_MIN, fmax=F0_MAX, sr=RATE, frame_length=_PYIN_FRAME, hop_length=RATE // 100)
+    return f0
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """The F0 of an utterance every 10 ms, 0 where unvoiced, and its length in seconds."""
+
+    f0: Floats
+    seconds: float
+
+
+def track_all(entries: Mapping[str, str], nj: int = 1) -> dict[str, Tracked]:
+    """Compute the F0 of the utterances of a wav.scp, in `nj` processes."""
+    if nj == 1:
+        return dict(zip(entries, map(_track, entries.values()), strict=True))
+    with processes.pool(nj) as workers:
+        return dict(zip(entries, workers.map(_track, entries.values(), chunksize=_CHUNK), strict=True))
+
+
+def write_tracks(path: str | PathLike[str], tracks: Mapping[str, Tracked]) -> None:
+    """Write the tracks as npz, atomically."""
+    with atomic_path(path) as temporary, open(temporary, "wb") as file:
+        np.savez(
+            file,
+            utts=np.array(list(tracks), dtype=str),
+            lengths=np.array([len(one.f0) for one in tracks.values()]),
+            seconds=np.array([one.seconds for one in tracks.values()]),
+            f0=np.concatenate([np.zeros(0), *(one.f0 for one in tracks.values())]),
+        )
+
+
+def read_tracks(path: str | PathLike[str]) -> dict[str, Tracked]:
+    """Read what `write_tracks` wrote."""
+    again = "remove it and run the stage that makes it"
+    stored = read_arrays(path, "F0 tracks", again, {"utts": 1, "lengths": 1, "seconds": 1, "f0": 1})
+    utts, seconds, lengths = (stored[name].tolist() for name in ("utts", "seconds", "lengths"))
+    if not len(utts) == len(seconds) == len(lengths) or sum(lengths) != len(stored["f0"]):
+        raise InputError(f"holds no F0 tracks (its parts do not fit together); {again}", path)
+    parts = np.split(stored["f0"], np.cumsum(lengths, dtype=np.int64)[:-1])
+    return {utt: Tracked(f0, length) for utt, f0, length in zip(utts, parts, seconds, strict=True)}
+
+
+def _track(entry: str) -> Tracked:
+    wave = read_audio(entry)
+    return Tracked(track_f0(wave), len(wave) / RATE)

@@ -1,4 +1,4 @@
-"""Audio in and out: 16 kHz, mono, read through soundfile from plain files or Kaldi pipes."""
+"""Audio files: 16 kHz, mono, read through soundfile from plain files or Kaldi pipes, and checked for damage."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import io
 import os
 import signal
 import stat
+import struct
 import subprocess
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -14,14 +16,18 @@ from typing import BinaryIO
 import numpy as np
 import soundfile as sf
 
-from vpeval.audio.riff import read_wave_header
+from vpeval.core import processes
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
-from vpeval.data.layout import is_pipe
+from vpeval.core.tables import is_pipe
 
 RATE = 16000
 _BLOCK = 1 << 20
 _PIPE_SECONDS = 60
+_STREAMED = 0x7FFFF000
+"""Sizes from here on are what programs write when they do not know the length yet."""
+_CHUNK = 64
+"""Entries for a process at a time; for fewer than two of these, starting processes takes longer than the work."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,10 @@ class AudioInfo:
     def duration(self) -> float:
         """Length in seconds."""
         return self.frames / self.rate
+
+
+Inspected = AudioInfo | InputError
+"""The header of an audio file, or why it cannot be read."""
 
 
 def probe(entry: str) -> AudioInfo:
@@ -120,18 +130,18 @@ def _read_finite(sound: sf.SoundFile, name: str) -> np.ndarray:
 
 def _read_all(sound: sf.SoundFile, name: str) -> np.ndarray:
     blocks, count = [], 0
-    stated = sound.frames if _knows_length(sound) else None
-    if stated is None:
+    expected = sound.frames if _knows_length(sound) else None
+    if expected is None:
         # soundfile seeks after every read, and there is no seeking where the length is not known.
         sound.seekable = lambda: False
     try:
-        while count != stated and len(block := sound.read(_BLOCK, dtype="float32")):
+        while count != expected and len(block := sound.read(_BLOCK, dtype="float32")):
             blocks.append(block)
             count += len(block)
     except sf.LibsndfileError as error:
         raise InputError(f"cannot be decoded to its end ({error.error_string}); make it again", name) from None
-    if stated is not None and count < stated:
-        raise InputError(f"ends after {count} of {stated} samples; the file is cut off", name)
+    if expected is not None and count < expected:
+        raise InputError(f"ends after {count} of {expected} samples; the file is cut off", name)
     if count == 0:
         raise InputError("holds no samples; make it again", name)
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
@@ -152,7 +162,7 @@ def _run_pipe(entry: str) -> bytes:
         process_group=0,
     ) as child:
         try:
-            content, said = child.communicate(timeout=seconds)
+            content, errors = child.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
             message = f"had not ended after {seconds:g} s; fix the command, or give it more time (VPEVAL_PIPE_SECONDS)"
@@ -161,7 +171,7 @@ def _run_pipe(entry: str) -> bytes:
             os.killpg(child.pid, signal.SIGKILL)
             raise
     if child.returncode != 0:
-        last = said.decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
+        last = errors.decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
         raise InputError(f"failed with exit code {child.returncode} ({last[0]})", _name(entry))
     if not content:
         raise InputError("gave no audio", _name(entry))
@@ -189,7 +199,7 @@ def read_pipe_as_wave(entry: str) -> bytes:
 
 
 def _check_size(source: io.BytesIO | str, kind: str, name: str) -> None:
-    """libsndfile reads a cut-off WAV or Ogg file without a word: compare the sizes in it with its own."""
+    """libsndfile reads a cut-off WAV or Ogg file without an error: compare the sizes in it with its own."""
     check = {"WAV": _check_wave, "WAVEX": _check_wave, "OGG": _check_ogg}.get(kind)
     if check is None:
         return
@@ -215,3 +225,73 @@ def _check_ogg(file: BinaryIO, size: int, name: str) -> None:
         if len(header) < 27 or len(lengths) < header[-1] or end > size:
             raise InputError("is cut off in the middle of an Ogg page; make it again", name)
         file.seek(end)
+
+
+@dataclass(frozen=True)
+class Wave:
+    """A RIFF/WAVE header; `stated` bytes of samples should be there, `present` are; `declared` is the file's own size.
+
+    `coding`, `channels`, `rate` and `bits` are 0 where no format stands before the samples.
+    """
+
+    coding: int
+    channels: int
+    rate: int
+    bits: int
+    stated: int
+    present: int
+    declared: int
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether samples are missing at the end."""
+        return self.stated < _STREAMED and self.present < self.stated
+
+
+def read_wave_header(file: BinaryIO) -> Wave | None:
+    """Walk over the chunks to the samples; None where this is no WAV file or has no samples."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    head = file.read(12)
+    if len(head) < 12 or head[:4] not in (b"RIFF", b"RIFX") or head[8:12] != b"WAVE":
+        return None
+    order = ">" if head.startswith(b"RIFX") else "<"
+    (declared,) = struct.unpack(f"{order}I", head[4:8])
+    form = (0, 0, 0, 0, 0, 0)
+    while len(header := file.read(8)) == 8:
+        chunk, length = struct.unpack(f"{order}4sI", header)
+        if chunk == b"data":
+            coding, channels, rate, _, _, bits = form
+            return Wave(coding, channels, rate, bits, length, size - file.tell(), declared + 8)
+        content = file.read(16) if chunk == b"fmt " and length >= 16 else b""
+        if len(content) == 16:
+            form = struct.unpack(f"{order}HHIIHH", content)
+        file.seek(length + length % 2 - len(content), os.SEEK_CUR)
+    return None
+
+
+def inspect_audio(
+    entries: Mapping[str, str], known: MutableMapping[str, Inspected] | None = None
+) -> dict[str, Inspected]:
+    """Inspect every entry; pipes are run. What is `known` is not opened again, and added to."""
+    known = {} if known is None else known
+    places = list(dict.fromkeys(entry for entry in entries.values() if entry not in known))
+    if len(places) < 2 * _CHUNK or os.cpu_count() == 1:
+        known.update(zip(places, map(_inspect, places), strict=True))
+    else:
+        # Not threads: they would spend their time waiting for each other, as most of it is Python.
+        with processes.pool() as workers:
+            known.update(zip(places, workers.map(_inspect, places, chunksize=_CHUNK), strict=True))
+    return {utt: known[entry] for utt, entry in entries.items()}
+
+
+def _inspect(entry: str) -> Inspected:
+    try:
+        info = probe(entry)
+        whole = (entry.lower().endswith(".wav") or is_pipe(entry)) and info.subtype not in ("FLOAT", "DOUBLE")
+        if not whole and (info.rate, info.channels) == (RATE, 1):
+            # The header of a compressed file promises samples that a cut-off file does not hold.
+            read_audio(entry)
+    except InputError as error:
+        return error
+    return info

@@ -27,9 +27,9 @@ Texts = NDArray[np.bytes_]
 def read_arrays(
     path: str | PathLike[str], what: str, again: str, dimensions: Mapping[str, int] | None = None
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """All arrays of a file that should hold `what`; what else it is, is an InputError that says what to do (`again`).
+    """All arrays of a file that should hold `what`; anything else is an InputError that says what to do (`again`).
 
-    Those in `dimensions` must be there, with so many of them; their numbers must be finite.
+    Those in `dimensions` must be there, with that many dimensions; their numbers must be finite.
     """
     try:
         with np.load(path, allow_pickle=False) as stored:

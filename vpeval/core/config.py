@@ -70,7 +70,7 @@ def _checked(
 
 
 def choose(path: str | Path, key: str, choices: Mapping[str, T]) -> T:
-    """What the entry `key` of a yaml file stands for: it says what the other keys of the file are."""
+    """The choice that the entry `key` of a yaml file names; it decides what the other keys of the file are."""
     name = str(read_yaml(path).get(key))
     if name not in choices:
         raise InputError(f"'{key}' must be one of {', '.join(choices)}, not '{name}'", path)

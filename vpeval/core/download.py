@@ -18,13 +18,13 @@ from http.client import HTTPException
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import locked
+from vpeval.core.locks import locked
 
 log = logging.getLogger(__name__)
 FAILURES = (OSError, ValueError, HTTPException)
-"""What a network can do to a download."""
+"""Errors of a download."""
 _TIMEOUT_SECONDS = 20
-_ASKING_SECONDS = 5
+_CHECK_SECONDS = 5
 _BLOCK = 1 << 20
 _GIGABYTE = 10**9
 
@@ -32,8 +32,8 @@ _GIGABYTE = 10**9
 def download(urls: Sequence[str], target: Path, checksum: str) -> Path:
     """Fetch `target` from the first of `urls` that has it; `checksum` is ``md5:…`` or ``sha256:…``.
 
-    A connection that breaks is taken up again as long as every attempt brings something. What does not have the
-    checksum is thrown away, and the next address is tried.
+    A broken download is resumed as long as every attempt receives something. A file with another checksum is removed,
+    and the next address is tried.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
@@ -43,7 +43,7 @@ def download(urls: Sequence[str], target: Path, checksum: str) -> Path:
             return target  # by the process that this one has waited for
         for url in urls:
             try:
-                _fetch_with_patience(url, part)
+                _fetch_resumed(url, part)
             except FAILURES as error:
                 reasons.append(f"{url}: {first_line(error)}")
                 continue
@@ -84,7 +84,7 @@ def fetch_url(url: str, part: Path) -> None:
 
 def ask_for(url: str) -> None:
     """Raise one of `FAILURES` unless `url` could be fetched now."""
-    with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=_ASKING_SECONDS):
+    with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=_CHECK_SECONDS):
         return
 
 
@@ -103,7 +103,7 @@ def require_space(directory: Path, size: int, purpose: str) -> None:
     free = shutil.disk_usage(existing).free
     if free < size:
         raise InputError(
-            f"{purpose} needs {size / _GIGABYTE:.1f} GB and {free / _GIGABYTE:.1f} GB are free; make room or choose "
+            f"{purpose} needs {size / _GIGABYTE:.1f} GB and {free / _GIGABYTE:.1f} GB are free; free some or choose "
             "another disk",
             directory,
         )
@@ -114,7 +114,7 @@ def first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def _fetch_with_patience(url: str, part: Path) -> None:
+def _fetch_resumed(url: str, part: Path) -> None:
     while True:
         have = part.stat().st_size if part.exists() else 0
         try:

@@ -21,7 +21,7 @@ from typing import Any
 from vpeval.core.config import read_yaml
 from vpeval.core.download import FAILURES, ask_for, fetch_url, first_line, mismatch
 from vpeval.core.errors import InputError
-from vpeval.core.files import locked
+from vpeval.core.locks import locked
 
 log = logging.getLogger(__name__)
 _ROOT = Path(__file__).resolve().parents[2]

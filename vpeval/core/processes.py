@@ -1,13 +1,16 @@
-"""Who lives and who dies with whom."""
+"""Processes that end with their parent, and what this machine has: cores, memory, disk, GPUs."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def dying_with_me() -> Callable[[], None]:
-    """For ``preexec_fn`` and the like: a function with which a child of this process dies when this process does."""
+    """A function, for ``preexec_fn``, with which a child process ends when this one does."""
     return partial(die_with_parent, os.getpid())
 
 
@@ -26,7 +29,7 @@ def die_with_parent(parent: int) -> None:
     if sys.platform == "linux":
         set_parent_death_signal = 1
         ctypes.CDLL(None, use_errno=True).prctl(set_parent_death_signal, signal.SIGTERM)
-        if os.getppid() != parent:  # it died before it was asked about
+        if os.getppid() != parent:  # it died before the signal was set
             os._exit(128 + signal.SIGTERM)
 
 
@@ -61,3 +64,46 @@ def cpu_ticks(group: int) -> int:
             fields = entry.read_text().rpartition(")")[2].split()
             total += sum(map(int, fields[11:15])) if int(fields[2]) == group else 0
     return total
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a run can use; memory and disk are what is free now, in bytes, or 0 where that is unknown."""
+
+    python: str
+    cores: int
+    memory: int
+    disk: int
+    gpus: int
+
+
+def inspect_machine(directory: Path) -> Machine:
+    """This machine, with the disk that `directory` is on."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Machine(version, cores, memory()[1], shutil.disk_usage(directory).free, count_gpus())
+
+
+def memory() -> tuple[int, int]:
+    """Bytes that this process could have in all and that are free now; 0 where that is unknown."""
+    sizes = {"MemTotal": 0, "MemAvailable": 0}
+    with suppress(OSError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name in sizes:
+                sizes[name] = 1024 * int(value.split()[0])
+    total, free = sizes["MemTotal"], sizes["MemAvailable"]
+    with suppress(OSError, ValueError):  # a container may have less than the machine
+        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
+        used = int(Path("/sys/fs/cgroup/memory.current").read_text())
+        total, free = min(total, limit), min(free, limit - used)
+    return total, free
+
+
+def count_gpus() -> int:
+    """GPUs that the driver shows."""
+    try:
+        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return 0
+    return listing.stdout.count("GPU ") if listing.returncode == 0 else 0

@@ -2,7 +2,7 @@
 
 Whatever this toolkit makes as a whole directory appears by one rename in the place of an older one. The place may be
 free or empty, or hold what this toolkit published there: such a directory carries a marker, the list of its files, and
-a file that is not on the list is somebody's. A place that is an input, lies in one or contains one is refused as well.
+a file that is not on the list belongs to somebody else. A place that is an input, lies in one or contains one is refused as well.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def _nothing(name: str) -> bool:
 def refuse_target(target: Path, inputs: Iterable[Path] = (), expendable: Callable[[str], bool] = _nothing) -> None:
     """Raise an InputError unless `target` can be replaced without the loss of anything that is not ours.
 
-    `inputs` are files and directories that it is made from. `expendable` tells of a name in a target of ours
-    whether it can go although it is not on the list.
+    `inputs` are files and directories that it is made from. `expendable` says whether a name in a target of
+    ours may be removed although it is not on the list.
     """
     refuse_overlap(target, inputs)
     if target.is_symlink():
@@ -65,15 +65,15 @@ def refuse_target(target: Path, inputs: Iterable[Path] = (), expendable: Callabl
 
 
 def refuse_overlap(target: Path, inputs: Iterable[Path]) -> None:
-    """Raise an InputError if `target`, or the folder beside it where it is made, is, contains or lies in an input."""
+    """Raise an InputError if `target`, or a directory where it is made, is, contains or lies in an input."""
     place = _real(target)
-    rooms = [place, *(place.with_name(f".{place.name}.{kind}") for kind in ("work", "old"))]
+    reserved = [place, *(place.with_name(f".{place.name}.{kind}") for kind in ("work", "old"))]
     for given in inputs:
         path = _real(given)
-        for room in rooms:
-            if path == room:
+        for directory in reserved:
+            if path == directory:
                 raise InputError("is an input of what would go there; choose another place", target)
-            if room in path.parents:
+            if directory in path.parents:
                 raise InputError(f"contains {given}, an input of what would go there; choose another place", target)
         if path in place.parents and path.is_dir():
             raise InputError(f"lies in {given}, an input of what would go there; choose another place", target)
@@ -117,26 +117,26 @@ def staged_directory(
     """Yield an empty directory beside `target` (its parents are made); on success it is published as `target`."""
     inputs, target = list(inputs), _real(target)
     refuse_target(target, inputs, expendable)
-    with _room_beside(target) as temporary:
+    with _work_directory(target) as temporary:
         yield temporary
         publish(temporary, target, inputs, expendable)
 
 
 @contextmanager
 def exchanged_directory(target: Path) -> Iterator[Path]:
-    """The same for a directory that is mended: whatever is in it, its owner asks for that and keeps what he wants."""
+    """The same for a directory that its owner has fixed in place: whatever it holds may be replaced."""
     target = _real(target)
-    with _room_beside(target) as temporary:
+    with _work_directory(target) as temporary:
         yield temporary
         replace_directory(temporary, target)
 
 
 @contextmanager
-def _room_beside(target: Path) -> Iterator[Path]:
+def _work_directory(target: Path) -> Iterator[Path]:
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent) as room:
-        # One level deeper, as the room itself is closed to others whatever the umask says.
-        temporary = Path(room) / target.name
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent) as outer:
+        # One level deeper, as the outer directory is closed to others whatever the umask says.
+        temporary = Path(outer) / target.name
         temporary.mkdir()
         yield temporary
 
@@ -161,13 +161,13 @@ def _made(directory: Path) -> set[str] | None:
 
 
 def _entries(directory: Path) -> Iterator[str]:
-    """Paths in `directory`, relative to it, of everything that is no folder with something in it."""
-    for root, folders, names in os.walk(directory):
+    """Paths in `directory`, relative to it, of files, links and empty directories."""
+    for root, directories, names in os.walk(directory):
         place = os.path.relpath(root, directory)
-        links = [name for name in folders if Path(root, name).is_symlink()]
+        links = [name for name in directories if Path(root, name).is_symlink()]
         for name in (*names, *links):
             yield name if place == "." else f"{place}/{name}"
-        if not folders and not names and place != ".":
+        if not directories and not names and place != ".":
             yield place
 
 

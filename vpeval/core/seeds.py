@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import numpy as np
@@ -32,3 +32,14 @@ def utt2seed(utt2spk: Mapping[str, str], base: int, role: str, level: Level) -> 
     At speaker level the utterances of a speaker share a seed; enrolment, trial and training sets (`role`) never do.
     """
     return {utt: str(derive(base, role, level, spk if level == "spk" else utt)) for utt, spk in utt2spk.items()}
+
+
+def shuffled(items: Iterable[str], seed: int, purpose: str, name: str) -> list[str]:
+    """The distinct `items` in an order of its own for every (seed, purpose, name)."""
+    ordered = sorted(set(items))
+    return [ordered[i] for i in generator(seed, purpose, name).permutation(len(ordered))]
+
+
+def draw(items: Iterable[str], count: int, seed: int, purpose: str, name: str) -> list[str]:
+    """`count` of the distinct `items` (all, if there are fewer), sorted."""
+    return sorted(shuffled(items, seed, purpose, name)[:count])

@@ -99,6 +99,11 @@ def to_number(text: str) -> float:
     return float(text)
 
 
+def is_pipe(entry: str) -> bool:
+    """Whether a wav.scp entry is a command whose output is the audio (``flac -dcs x.flac |``)."""
+    return entry.rstrip().endswith("|")
+
+
 def write_table(path: str | PathLike[str], table: Mapping[str, str] | Iterable[tuple[str, str]]) -> None:
     """Write ``<key> <value>`` lines, sorted by key in the C locale, atomically."""
     rows = table.items() if isinstance(table, Mapping) else table

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vpeval.core.errors import InputError
+from vpeval.core.seeds import draw, shuffled
 from vpeval.corpora.counts import EXPECTED
 from vpeval.corpora.lists import Listed
 from vpeval.corpora.utterances import Utterance, by_speaker, speakers_of
 from vpeval.corpora.vctk import is_common
 from vpeval.data.directory import Trial
-from vpeval.data.draw import draw, shuffled
 from vpeval.data.layout import GENDERS
 
 _ENOUGH_SECONDS = 49.0

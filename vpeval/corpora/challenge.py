@@ -14,7 +14,7 @@ from vpeval.corpora.request import Made, Request, made_of
 from vpeval.corpora.utterances import Utterance, speakers_of
 from vpeval.corpora.vctk import is_common, read_vctk
 from vpeval.data.directory import Trial
-from vpeval.data.layout import GENDERS, name_some
+from vpeval.data.layout import GENDERS, first_few
 
 _DRAWN = Status(REBUILT, "drawn by the rule of the challenge, without its lists")
 _PAIRS_DRAWN = Status(REBUILT, "utterances of the official lists, but pairs drawn, as the lists have none")
@@ -90,7 +90,7 @@ def _official(lists: Lists | None, base: str, parts: Sequence[str], utterances: 
     for each in (enrolls, *listed.values()):
         if unknown := [utt for utt in each.utts if utt not in known]:
             raise InputError(
-                f"{len(unknown)} of {len(each.utts)} utterances are not in the corpus ({name_some(unknown)}); is it "
+                f"{len(unknown)} of {len(each.utts)} utterances are not in the corpus ({first_few(unknown)}); is it "
                 "complete?",
                 each.path,
             )

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from vpeval.audio.io import probe
 from vpeval.core.errors import InputError
+from vpeval.core.seeds import shuffled
 from vpeval.core.tables import read_lines
 from vpeval.corpora.utterances import Utterance, by_speaker, find_folder
-from vpeval.data.draw import shuffled
 
 SECONDS_A, SECONDS_B = 120.0, 180.0
 _GENDERS = {"female": "f", "female_feminine": "f", "male": "m", "male_masculine": "m"}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from vpeval.core.errors import InputError
+from vpeval.core.seeds import draw
 from vpeval.corpora.commonvoice import (
     Subsets,
     choose_subsets,
@@ -23,7 +24,6 @@ from vpeval.corpora.protocol import OFFICIAL, REBUILT, Status
 from vpeval.corpora.request import Made, Request, made_of
 from vpeval.corpora.utterances import Utterance, by_speaker, speakers_of
 from vpeval.data.directory import Trial
-from vpeval.data.draw import draw
 from vpeval.data.layout import GENDERS
 
 _SPEAKERS, _ENROLLED, _TRIED = 100, 30, 10

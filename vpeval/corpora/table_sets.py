@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from vpeval.core.errors import InputError
+from vpeval.core.seeds import shuffled
 from vpeval.corpora.protocol import ABSENT, WHOLE, Status
 from vpeval.corpora.request import Made, Request
 from vpeval.corpora.table import find_table, read_table_corpus
 from vpeval.corpora.utterances import Utterance, by_speaker, to_data
-from vpeval.data.draw import shuffled
 from vpeval.data.make_trials import TrialOptions, make_trials
 
 _EVALUATION = re.compile(r"(?P<base>.+)_(?:enrolls|trials_(?P<part>f|m|mixed))")

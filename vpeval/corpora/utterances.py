@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
-from vpeval.data.layout import GENDERS, UNKNOWN, name_some
+from vpeval.data.layout import GENDERS, UNKNOWN, first_few
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ def to_data(utterances: Iterable[Utterance], path: Path) -> DataDir:
 def _is_complete(name: str, table: Mapping[str, str], path: Path, kind: str) -> bool:
     empty = [key for key, value in table.items() if not value]
     if empty and len(empty) < len(table):
-        log.info("%s: no %s, as %s %s has none", path, name, kind, name_some(empty))
+        log.info("%s: no %s, as %s %s has none", path, name, kind, first_few(empty))
     return not empty
 
 

@@ -1,7 +1,7 @@
 """Attributes of speakers: the tables ``spk2<attribute>`` of data directories, as classes and as groups.
 
 An attribute whose values are all numbers is a quantity (age), any other one a category (gender, accent). ``unknown``
-stands for a value that nobody knows. The parts of a category may be told by slashes, the coarsest first
+stands for a value that is not known. Slashes separate the parts of a category, the coarsest first
 (``Scotland/Edinburgh``).
 """
 
@@ -47,7 +47,7 @@ class Attribute:
         """The values of a quantity."""
         return {spk: float(value) for spk, value in self.values.items()}
 
-    def of(self, speakers: Sequence[str]) -> Attribute:
+    def for_speakers(self, speakers: Sequence[str]) -> Attribute:
         """The same attribute of some speakers."""
         return Attribute(self.name, {spk: self.values[spk] for spk in speakers if spk in self.values})
 
@@ -106,7 +106,7 @@ def read_attributes(directories: Sequence[Path]) -> list[Attribute]:
     names = [{name for name in layout.present(directory) if layout.is_attribute(name)} for directory in directories]
     shared = set.intersection(*names) if names else set()
     if some := sorted(set().union(*names) - shared):
-        _tell_left_out(layout.name_some(some))
+        _log_left_out(layout.first_few(some))
     found = []
     for name in sorted(shared):
         values: dict[str, str] = {}
@@ -120,7 +120,7 @@ def read_attributes(directories: Sequence[Path]) -> list[Attribute]:
 
 
 @cache
-def _tell_left_out(names: str) -> None:
+def _log_left_out(names: str) -> None:
     """Once, however many results are made from these directories."""
     logging.info("not in all data directories, and left out: %s", names)
 

@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from vpeval.core.errors import InputError
 from vpeval.core.publish import staged_directory
+from vpeval.core.seeds import draw
 from vpeval.data.directory import DataDir, write_files
-from vpeval.data.draw import draw
-from vpeval.data.layout import name_some
-from vpeval.data.trial_rows import TrialRows
+from vpeval.data.layout import first_few
+from vpeval.data.trials import TrialRows
 
 Key = TypeVar("Key", str, tuple[str, str])
 
@@ -80,7 +80,7 @@ def keep_speakers(data: DataDir, speakers: Iterable[str]) -> DataDir:
     """All utterances of the given speakers."""
     wanted = set(speakers)
     if unknown := sorted(wanted - data.spk2utt.keys()):
-        raise InputError(f"has no speaker {name_some(unknown)}; choose among those listed", data.path / "spk2utt")
+        raise InputError(f"has no speaker {first_few(unknown)}; choose among those listed", data.path / "spk2utt")
     return data.subset(utt for utt, spk in data.utt2spk.items() if spk in wanted)
 
 

@@ -1,6 +1,6 @@
 """A Kaldi data directory in memory: read whole, cut, written whole.
 
-Tables are dictionaries; those of large files are columns (`vpeval.data.column`), which look the same.
+Tables are dictionaries; those of large files are columns (`vpeval.data.table_files`), which look the same.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.publish import staged_directory
 from vpeval.core.tables import read_lines, read_rows, read_table, write_table
-from vpeval.data import column as columns
-from vpeval.data import layout
-from vpeval.data.column import Column, read_column
-from vpeval.data.trial_rows import Trial, TrialFile, TrialRows, write_trials
+from vpeval.data import layout, table_files
+from vpeval.data.table_files import Column, read_column
+from vpeval.data.trials import Trial, TrialFile, TrialRows, write_trials
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ class DataDir:
         if len(utt2spk) < len(kept):
             unknown = [utt for utt in kept if utt not in utt2spk]
             raise InputError(
-                f"has no utterance {layout.name_some(unknown)}; choose among those listed", self.path / "utt2spk"
+                f"has no utterance {layout.first_few(unknown)}; choose among those listed", self.path / "utt2spk"
             )
         speakers = sorted(set(utt2spk.values()))
         return replace(
@@ -225,7 +224,7 @@ def _distinct(table: Mapping[str, str]) -> list[str]:
 
 def _rows(table: Mapping[str, str], keys: Sequence[str]) -> Mapping[str, str]:
     """Those of `keys` that a table has, in their order."""
-    return table.of(keys) if isinstance(table, Column) else {key: table[key] for key in keys if key in table}
+    return table.select(keys) if isinstance(table, Column) else {key: table[key] for key in keys if key in table}
 
 
 def _read_table(path: Path, keys: Mapping[str, object], kind: str) -> Mapping[str, str]:
@@ -246,10 +245,10 @@ def _read_table(path: Path, keys: Mapping[str, object], kind: str) -> Mapping[st
 def _check_keys(path: Path, table: Mapping[str, str], keys: Iterable[str], kind: str) -> None:
     known = set(keys)
     if unknown := sorted(table.keys() - known):
-        message = f"{kind} {layout.name_some(unknown)} is not in utt2spk"
+        message = f"{kind} {layout.first_few(unknown)} is not in utt2spk"
         line = _line_of(path, unknown[0])
     elif missing := sorted(known - table.keys()):
-        message = f"has no line for {kind} {layout.name_some(missing)} of utt2spk"
+        message = f"has no line for {kind} {layout.first_few(missing)} of utt2spk"
         line = None
     else:
         return
@@ -269,12 +268,16 @@ def _read_enrolls(path: Path, utt2spk: Mapping[str, str]) -> tuple[str, ...]:
 
 def _read_trials(path: Path, utt2spk: Mapping[str, str]) -> Sequence[Trial]:
     trials = TrialFile.at(path, utt2spk)
-    return trials if path.stat().st_size >= columns.LARGE else tuple(trials)
+    return trials if path.stat().st_size >= table_files.LARGE else tuple(trials)
 
 
 def _trials_of(trials: Sequence[Trial], utts: Mapping[str, str]) -> Sequence[Trial]:
     """Those of some utterances."""
-    return trials.of(utts) if isinstance(trials, TrialRows) else tuple(trial for trial in trials if trial[1] in utts)
+    return (
+        trials.with_utterances(utts)
+        if isinstance(trials, TrialRows)
+        else tuple(trial for trial in trials if trial[1] in utts)
+    )
 
 
 def _line_of(path: Path, key: str) -> int | None:

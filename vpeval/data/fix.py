@@ -12,14 +12,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeVar
 
-from vpeval.audio.io import AudioInfo
+from vpeval.audio.io import AudioInfo, inspect_audio
 from vpeval.core.errors import InputError
 from vpeval.core.publish import exchanged_directory
 from vpeval.data import layout
 from vpeval.data.directory import DataDir, refuse_unreadable, write_files
-from vpeval.data.layout import name_some
-from vpeval.data.raw import RawLine, read_raw
-from vpeval.data.sound import inspect_audio
+from vpeval.data.layout import first_few
+from vpeval.data.table_files import RawLine, read_raw
 from vpeval.data.validate import DURATION_TOLERANCE
 
 Key = TypeVar("Key", str, tuple[str, str])
@@ -90,7 +89,7 @@ def _first_of_each(path: Path, rows: Iterable[tuple[int, Key, str]], notes: list
         if table.setdefault(key, value) != value:
             conflicts.append(f"line {number}, '{key if isinstance(key, str) else ' '.join(key)}'")
     if conflicts:
-        notes.append(f"{path}: dropped {len(conflicts)} lines that contradict an earlier one ({name_some(conflicts)})")
+        notes.append(f"{path}: dropped {len(conflicts)} lines that contradict an earlier one ({first_few(conflicts)})")
     return table
 
 
@@ -115,11 +114,11 @@ def _complete_utts(data: DataDir, audio: bool, notes: list[str]) -> set[str]:
     for name, table in data.utt_tables.items():
         path = data.path / name
         if unknown := sorted(table.keys() - utts):
-            notes.append(f"{path}: dropped {len(unknown)} utterances that utt2spk does not have ({name_some(unknown)})")
+            notes.append(f"{path}: dropped {len(unknown)} utterances that utt2spk does not have ({first_few(unknown)})")
         if name == "utt2dur" and audio and "wav.scp" in data.utt_tables:
             continue  # the audio itself will tell
         if missing := sorted(utts - table.keys()):
-            notes.append(f"{path}: dropped {len(missing)} utterances that it does not have ({name_some(missing)})")
+            notes.append(f"{path}: dropped {len(missing)} utterances that it does not have ({first_few(missing)})")
             kept.difference_update(missing)
     return kept
 
@@ -128,7 +127,7 @@ def _check_sound(data: DataDir, notes: list[str]) -> DataDir:
     sound = inspect_audio(data.wav)
     broken = {utt: info for utt, info in sound.items() if isinstance(info, InputError)}
     if broken:
-        reasons = name_some((f"{utt}: {error}" for utt, error in broken.items()), 2)
+        reasons = first_few((f"{utt}: {error}" for utt, error in broken.items()), 2)
         notes.append(f"{data.path / 'wav.scp'}: dropped {len(broken)} utterances without readable audio ({reasons})")
     data = data.subset(utt for utt in data.utt2spk if utt not in broken)
     if "utt2dur" not in data.utt_tables:
@@ -148,7 +147,7 @@ def _durations(data: DataDir, infos: Mapping[str, AudioInfo], notes: list[str]) 
             corrected.append(utt)
     if corrected:
         path = data.path / "utt2dur"
-        notes.append(f"{path}: corrected {len(corrected)} durations from the audio ({name_some(corrected)})")
+        notes.append(f"{path}: corrected {len(corrected)} durations from the audio ({first_few(corrected)})")
     return durations
 
 
@@ -156,7 +155,7 @@ def _note_losses(before: DataDir, after: DataDir, notes: list[str]) -> None:
     """What went with the utterances and speakers that went."""
     for name, table in before.spk_tables.items():
         if gone := sorted(table.keys() - after.spk_tables[name].keys()):
-            notes.append(f"{before.path / name}: dropped {len(gone)} speakers without utterances ({name_some(gone)})")
+            notes.append(f"{before.path / name}: dropped {len(gone)} speakers without utterances ({first_few(gone)})")
     for name in ("enrolls", "trials"):
         if lost := len(getattr(before, name) or ()) - len(getattr(after, name) or ()):
             notes.append(f"{before.path / name}: dropped {lost} lines whose utterance is gone")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
-from vpeval.core.tables import to_number
+from vpeval.core.tables import is_pipe, to_number
 
 _UTT_TABLE = re.compile(r"wav\.scp|text|feats\.scp|vad\.scp|utt2(?!spk$)[a-z0-9_]+")
 _SPK_TABLE = re.compile(r"cmvn\.scp|spk2(?!utt$)[a-z0-9_]+")
@@ -19,7 +19,7 @@ _OLDEST = 130
 _NO_ATTRIBUTES = ("spk2fold", "spk2warp", "spk2num_utts", "spk2seed")
 
 UNKNOWN = "unknown"
-"""The value of an attribute that nobody knows."""
+"""The value of an attribute that is not known."""
 
 LABELS = ("target", "nontarget")
 GENDERS = ("f", "m")
@@ -52,7 +52,7 @@ def is_spk_table(name: str) -> bool:
 
 
 def is_attribute(name: str) -> bool:
-    """Whether file `name` tells an attribute of the speakers: spk2gender, spk2age, spk2accent …
+    """Whether file `name` is an attribute of the speakers: spk2gender, spk2age, spk2accent …
 
     >>> is_attribute("spk2accent"), is_attribute("spk2utt"), is_attribute("spk2fold")
     (True, False, False)
@@ -134,10 +134,10 @@ def is_safe_id(word: str) -> bool:
     return not word.startswith(("-", ".")) and "/" not in word and ".." not in word and word.isprintable()
 
 
-def name_some(ids: Iterable[str], limit: int = 3) -> str:
+def first_few(ids: Iterable[str], limit: int = 3) -> str:
     """A few of `ids` for a message.
 
-    >>> name_some(["a-1", "a-2", "a-3", "a-4", "a-5"])
+    >>> first_few(["a-1", "a-2", "a-3", "a-4", "a-5"])
     'a-1, a-2, a-3 and 2 more'
     """
     rest = iter(ids)
@@ -160,8 +160,3 @@ def read_places(source: Path) -> list[Path]:
             if separator and folder not in found:
                 found[folder] = Path(word)
     return [place for place in found.values() if place.exists()]
-
-
-def is_pipe(entry: str) -> bool:
-    """Whether a wav.scp entry is a command whose output is the audio (``flac -dcs x.flac |``)."""
-    return entry.rstrip().endswith("|")

@@ -12,10 +12,10 @@ from itertools import zip_longest
 from pathlib import Path
 
 from vpeval.core.errors import InputError
+from vpeval.core.seeds import draw, shuffled
 from vpeval.data.directory import DataDir
-from vpeval.data.draw import draw, shuffled
 from vpeval.data.layout import GENDERS
-from vpeval.data.trial_rows import CrossTrials
+from vpeval.data.trials import CrossTrials
 
 MOST = 200_000_000
 """Trials of a set: a list of so many takes 6 GB of text."""

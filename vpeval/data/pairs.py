@@ -36,8 +36,8 @@ class PairRows:
     second: Counts32
 
     @classmethod
-    def of(cls, pairs: Iterable[Pair]) -> PairRows:
-        """Of pairs one by one."""
+    def from_pairs(cls, pairs: Iterable[Pair]) -> PairRows:
+        """Rows of single pairs."""
         collected = _Collected()
         collected.add(*zip(*pairs, strict=True))
         return collected.rows()
@@ -58,7 +58,7 @@ class PairRows:
                 list(map(self.seconds.__getitem__, self.second[rows].tolist())),
             )
 
-    def told(self, row: int) -> str:
+    def describe(self, row: int) -> str:
         """A row for a message."""
         return f"{self.firsts[self.first[row]]} {self.seconds[self.second[row]]}"
 
@@ -84,7 +84,7 @@ class PairRows:
         again = order[1:][keys[order[1:]] == keys[order[:-1]]]
         if len(again):
             row = int(again.min())
-            raise InputError(f"{kind} '{self.told(row)}' appears twice; keep one line", path, row + 1)
+            raise InputError(f"{kind} '{self.describe(row)}' appears twice; keep one line", path, row + 1)
 
 
 def read_pairs(

@@ -5,17 +5,225 @@ Both files may be in any order, but they must hold the same pairs, each once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, repeat
+from typing import overload
 
 import numpy as np
 
-from vpeval.core.arrays import Bools, Counts, Floats, Indices
+from vpeval.core.arrays import Bools, Counts, Counts32, Floats, Indices
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_table
-from vpeval.data.pairs import PairRows, StrPath, read_pair_scores, score_blocks, write_pair_scores
-from vpeval.data.trial_rows import read_labelled
-from vpeval.metrics.similarity import PairScores, similarity_matrix
+from vpeval.data import layout
+from vpeval.data.pairs import (
+    Block,
+    PairRows,
+    StrPath,
+    read_pair_scores,
+    read_pairs,
+    score_blocks,
+    write_pair_scores,
+    write_pairs,
+)
+
+Trial = tuple[str, str, str]
+Name = Callable[[str], str]
+
+_ROWS = 1 << 14
+_LABELS = np.array(layout.LABELS[::-1])  # by whether it is a target
+
+
+class TrialRows(Sequence[Trial]):
+    """Trials in C-locale order: ``(speaker, utterance, label)``."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Block]:
+        """Speakers, utterances and labels of all trials, many at a time."""
+
+    @abstractmethod
+    def with_utterances(self, utts: Collection[str]) -> TrialRows:
+        """The trials of some utterances."""
+
+    @abstractmethod
+    def renamed(self, spk_id: Name, utt_id: Name) -> TrialRows:
+        """The same with other ids."""
+
+    @property
+    @abstractmethod
+    def targets(self) -> int:
+        """How many are target trials."""
+
+    def __iter__(self) -> Iterator[Trial]:
+        for block in self.blocks():
+            yield from zip(*block, strict=True)
+
+    @overload
+    def __getitem__(self, index: int) -> Trial: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Trial, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Trial | tuple[Trial, ...]:
+        if isinstance(index, slice):
+            return tuple(islice(self, *index.indices(len(self))))
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError(index)
+        return next(islice(self, place, None))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # as that of a list
+
+
+@dataclass(frozen=True, eq=False)
+class CrossTrials(TrialRows):
+    """Every enrolled speaker with every utterance; a target is an utterance with its own speaker."""
+
+    speakers: tuple[str, ...]
+    owner: Mapping[str, str]
+    """Utterance → speaker, for the trial utterances; both in C-locale order."""
+
+    def __len__(self) -> int:
+        return len(self.speakers) * len(self.owner)
+
+    def blocks(self) -> Iterator[Block]:
+        """Some thousand trials of an enrolled speaker at a time."""
+        utts, owners = list(self.owner), np.array(list(self.owner.values()))
+        for spk in self.speakers:
+            for start in range(0, len(utts), _ROWS):
+                some = slice(start, start + _ROWS)
+                labels = _LABELS[(owners[some] == spk).astype(np.intp)].tolist()
+                yield list(repeat(spk, len(labels))), utts[some], labels
+
+    def with_utterances(self, utts: Collection[str]) -> CrossTrials:
+        """The trials of some utterances."""
+        return CrossTrials(self.speakers, {utt: spk for utt, spk in self.owner.items() if utt in utts})
+
+    def renamed(self, spk_id: Name, utt_id: Name) -> CrossTrials:
+        """The same with other ids."""
+        owner = sorted((utt_id(utt), spk_id(spk)) for utt, spk in self.owner.items())
+        return CrossTrials(tuple(sorted(map(spk_id, self.speakers))), dict(owner))
+
+    @property
+    def targets(self) -> int:
+        """How many are target trials."""
+        enrolled = set(self.speakers)
+        return sum(spk in enrolled for spk in self.owner.values())
+
+
+@dataclass(frozen=True, eq=False)
+class TrialFile(TrialRows):
+    """The trials of a large file, which is read and checked when they are first asked for."""
+
+    load: Callable[[], tuple[PairRows, Bools]]
+
+    @classmethod
+    def at(cls, path: StrPath, utts: Collection[str]) -> TrialFile:
+        """Those of file `path`, in a directory that has the utterances `utts`."""
+
+        def load() -> tuple[PairRows, Bools]:
+            rows, is_target = read_labelled(path)
+            unknown = np.array([utt not in utts for utt in rows.seconds], bool)[rows.second]
+            if unknown.any():
+                row = int(unknown.argmax())
+                name = rows.seconds[rows.second[row]]
+                raise InputError(f"utterance '{name}' is not in utt2spk; remove the line", path, row + 1)
+            rows.refuse_repeats(path, "trial")
+            return rows, is_target
+
+        return cls(load)
+
+    @cached_property
+    def _sorted(self) -> tuple[PairRows, Bools]:
+        rows, is_target = self.load()
+        if (np.diff(rows.keys) > 0).all():
+            return rows, is_target
+        order = np.argsort(rows.keys)
+        return PairRows(rows.firsts, rows.seconds, rows.first[order], rows.second[order]), is_target[order]
+
+    def __len__(self) -> int:
+        return len(self._sorted[0])
+
+    def blocks(self) -> Iterator[Block]:
+        """Some thousand trials at a time."""
+        rows, is_target = self._sorted
+        start = 0
+        for first, second in rows.blocks():
+            yield first, second, _LABELS[is_target[start : start + len(first)].astype(np.intp)].tolist()
+            start += len(first)
+
+    def with_utterances(self, utts: Collection[str]) -> TrialFile:
+        """The trials of some utterances."""
+
+        def load() -> tuple[PairRows, Bools]:
+            rows, is_target = self._sorted
+            kept = np.array([utt in utts for utt in rows.seconds], bool)[rows.second]
+            return PairRows(rows.firsts, rows.seconds, rows.first[kept], rows.second[kept]), is_target[kept]
+
+        return TrialFile(load)
+
+    def renamed(self, spk_id: Name, utt_id: Name) -> TrialFile:
+        """The same with other ids."""
+
+        def load() -> tuple[PairRows, Bools]:
+            rows, is_target = self._sorted
+            (firsts, first), (seconds, second) = (
+                _in_order([name(each) for each in names], column)
+                for name, names, column in (
+                    (spk_id, rows.firsts, rows.first),
+                    (utt_id, rows.seconds, rows.second),
+                )
+            )
+            return PairRows(firsts, seconds, first, second), is_target
+
+        return TrialFile(load)
+
+    @property
+    def targets(self) -> int:
+        """How many are target trials."""
+        return int(self._sorted[1].sum())
+
+
+def read_labelled(path: StrPath) -> tuple[PairRows, Bools]:
+    """The pairs of a trials file in file order, and which are targets; a label that is none is an InputError."""
+
+    def parse(texts: list[str], line: int) -> Bools:
+        if set(texts) <= set(layout.LABELS):
+            return np.fromiter(map(layout.LABELS[0].__eq__, texts), np.bool_, len(texts))
+        row = next(i for i, text in enumerate(texts) if text not in layout.LABELS)
+        raise InputError(f"'{texts[row]}' is not a label; write target or nontarget", path, line + row)
+
+    rows, is_target = read_pairs(path, layout.FIELDS["trials"], parse)
+    return rows, is_target.astype(np.bool_, copy=False)
+
+
+def write_trials(path: StrPath, trials: Sequence[Trial]) -> None:
+    """Write trials in C-locale order."""
+    if isinstance(trials, TrialRows):
+        write_pairs(path, trials.blocks())
+    else:
+        write_pairs(path, [list(zip(*sorted(trials), strict=True))] if trials else [])
+
+
+def count_targets(trials: Sequence[Trial]) -> int:
+    """How many are target trials."""
+    if isinstance(trials, TrialRows):
+        return trials.targets
+    return sum(label == layout.LABELS[0] for _, _, label in trials)
+
+
+def _in_order(names: list[str], column: Counts32) -> tuple[list[str], Counts32]:
+    """Names in C-locale order, and a column of numbers into them."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    place = np.empty(len(names), np.int32)
+    place[order] = np.arange(len(names), dtype=np.int32)
+    return [names[i] for i in order], place[column]
 
 
 @dataclass(frozen=True)
@@ -37,20 +245,6 @@ class TrialSpeakers:
     names: list[str]
     enroll: Indices
     trial: Indices
-
-
-@dataclass(frozen=True)
-class UtterancePairs:
-    """Scored pairs by condition; utterance u, in sorted order, is spoken by ``names[speaker[u]]``."""
-
-    names: list[str]
-    speaker: Indices
-    pairs: Mapping[str, PairScores]
-
-    def matrices(self, condition: str, modes: tuple[str, ...]) -> list[Floats]:
-        """The similarity matrix of a condition in each of the modes."""
-        pairs = self.pairs[condition]
-        return [similarity_matrix(pairs, self.speaker, self.names, condition, mode) for mode in modes]
 
 
 def read_trials(path: StrPath) -> Trials:
@@ -77,13 +271,13 @@ def read_scores(path: StrPath, trials: Trials) -> Floats:
     absent = found[matched] != wanted
     if absent.any():
         row = int(absent.argmax())
-        message = f"trial '{trials.rows.told(row)}' has no score in {path}; score it"
+        message = f"trial '{trials.rows.describe(row)}' has no score in {path}; score it"
         raise InputError(message, trials.path, row + 1)
     if len(rows) > len(wanted):
         extra = np.ones(len(rows), bool)
         extra[matched] = False
         row = int(extra.argmax())
-        message = f"no trial '{rows.told(row)}' in {trials.path}; remove the score or use its trials"
+        message = f"no trial '{rows.describe(row)}' in {trials.path}; remove the score or use its trials"
         raise InputError(message, path, row + 1)
     return scores[matched]
 
@@ -115,35 +309,6 @@ def trial_speakers(
     index = {name: i for i, name in enumerate(names)}
     enroll, trial = (np.array([index[name] for name in given], np.intp) for given in (rows.firsts, names_of))
     return TrialSpeakers(names, enroll[rows.first], trial[rows.second])
-
-
-def read_utterance_pairs(paths: Mapping[str, StrPath], utt2spk_path: StrPath) -> UtterancePairs:
-    """Read ``<utt> <utt> <score>`` files, one per condition, over the utterances of one utt2spk."""
-    utt2spk = read_table(utt2spk_path, "speaker")
-    read = {}
-    for condition, path in paths.items():
-        rows, scores = read_pair_scores(path, "utterance", "utterance")
-        _refuse_unknown(rows, utt2spk, path, utt2spk_path)
-        read[condition] = rows, scores
-    utts = sorted({utt for rows, _ in read.values() for utt in (*rows.firsts, *rows.seconds)})
-    names = sorted({utt2spk[utt] for utt in utts})
-    utt_index = {utt: i for i, utt in enumerate(utts)}
-    spk_index = {name: i for i, name in enumerate(names)}
-    indexed = {}
-    for condition, (rows, scores) in read.items():
-        first, second = (np.array([utt_index[utt] for utt in ids], np.intp) for ids in (rows.firsts, rows.seconds))
-        indexed[condition] = PairScores(first[rows.first], second[rows.second], scores)
-    return UtterancePairs(names, np.array([spk_index[utt2spk[utt]] for utt in utts]), indexed)
-
-
-def _refuse_unknown(rows: PairRows, utt2spk: Mapping[str, str], path: StrPath, source: StrPath) -> None:
-    bad = np.zeros(len(rows), bool)
-    for ids, column in ((rows.firsts, rows.first), (rows.seconds, rows.second)):
-        bad |= np.array([utt not in utt2spk for utt in ids])[column]
-    if bad.any():
-        row = int(bad.argmax())
-        utt = next(utt for utt in rows.told(row).split() if utt not in utt2spk)
-        raise InputError(f"utterance '{utt}' is not in {source}; add it", path, row + 1)
 
 
 def _targets(trials: Trials) -> Counts:

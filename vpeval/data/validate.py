@@ -8,20 +8,24 @@ table has exactly the utterances (or speakers) of utt2spk; every entry of wav.sc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from mmap import ACCESS_READ, mmap
 from os import PathLike
 from pathlib import Path
 
-from vpeval.audio.io import RATE
+import numpy as np
+
+from vpeval.audio.io import RATE, Inspected, inspect_audio
+from vpeval.core.arrays import Bytes, Texts
+from vpeval.core.columns import read_columns
 from vpeval.core.errors import InputError
-from vpeval.data import layout
-from vpeval.data.clean import good_lists, is_clean
-from vpeval.data.directory import invert
-from vpeval.data.layout import name_some
-from vpeval.data.raw import RawFile, RawLine, read_raw
-from vpeval.data.sound import Inspected, inspect_audio
+from vpeval.data import layout, table_files
+from vpeval.data.directory import are_safe, invert, read_utt2spk
+from vpeval.data.layout import first_few
+from vpeval.data.table_files import Column, RawFile, RawLine, read_column, read_raw
+from vpeval.data.trials import read_trials, trial_speakers
 
 # Seconds by which utt2dur may differ from the audio.
 DURATION_TOLERANCE = 0.1
@@ -52,12 +56,12 @@ def validate(
     wav: bool = True,
     audio: bool = True,
     spk_sort: bool = True,
-    heard: MutableMapping[str, Inspected] | None = None,
+    inspected: MutableMapping[str, Inspected] | None = None,
 ) -> list[Problem]:
     """All problems of the data directory `path`; a warning has severity "warning".
 
     `text` and `wav`: whether these files must be there (where they are, they are checked anyway); `audio`: whether
-    to open the audio that wav.scp names; `spk_sort`: whether utt2spk must be in the order of speakers too; `heard`: the
+    to open the audio that wav.scp names; `spk_sort`: whether utt2spk must be in the order of speakers too; `inspected`: the
     audio of other directories, which is not opened again, and is added to.
     """
     path = Path(path)
@@ -76,7 +80,7 @@ def validate(
     if not problems and is_clean(path, names, spk_sort):
         if wav and audio:
             durations = read_raw(path / "utt2dur") if "utt2dur" in names else None
-            problems += _check_audio(read_raw(path / "wav.scp"), durations, heard)
+            problems += _check_audio(read_raw(path / "wav.scp"), durations, inspected)
         return problems
     files = {name: read_raw(path / name) for name in sorted(names)}
     for name, file in files.items():
@@ -95,7 +99,7 @@ def validate(
     if "wav.scp" in files:
         problems += _check_entries(files["wav.scp"])
         if wav and audio:
-            problems += _check_audio(files["wav.scp"], files.get("utt2dur"), heard)
+            problems += _check_audio(files["wav.scp"], files.get("utt2dur"), inspected)
     return problems
 
 
@@ -107,13 +111,13 @@ def _check_links(path: Path) -> Iterator[Problem]:
             yield Problem(entry, None, f"is a link to {entry.readlink()}, which is not there", remedy, "missing file")
 
 
-def _mender(path: Path) -> str:
+def _fix_command(path: Path) -> str:
     return f"run utils/fix_data_dir.py {path.parent}"
 
 
 def _missing(path: Path) -> Problem:
     held = _CONTENTS.get(path.name)
-    remedy = f"write one line '<utterance> <{held}>' per utterance" if held else _mender(path)
+    remedy = f"write one line '<utterance> <{held}>' per utterance" if held else _fix_command(path)
     return Problem(path, None, "no such file", remedy, "missing file")
 
 
@@ -123,17 +127,17 @@ def _check_lines(file: RawFile) -> Iterator[Problem]:
         yield Problem(file.path, None, "is empty", "make it again or remove it", "empty file")
         return
     for number in file.blank:
-        yield Problem(file.path, number, "blank line", _mender(file.path), "blank line")
+        yield Problem(file.path, number, "blank line", _fix_command(file.path), "blank line")
     for number in file.garbled:
         yield Problem(file.path, number, "is not UTF-8 text", "is this the right file? Save it as UTF-8", "encoding")
     if file.windows:
         message = f"{len(file.windows)} lines end in Windows style (CR LF)"
-        yield Problem(file.path, file.windows[0], message, _mender(file.path), "line ends")
+        yield Problem(file.path, file.windows[0], message, _fix_command(file.path), "line ends")
     if file.marked:
-        yield Problem(file.path, 1, "begins with a byte-order mark", _mender(file.path), "encoding")
+        yield Problem(file.path, 1, "begins with a byte-order mark", _fix_command(file.path), "encoding")
     if not file.ends_with_newline:
         message = "the last line has no newline; is the file cut off?"
-        yield Problem(file.path, None, message, _mender(file.path), "line ends")
+        yield Problem(file.path, None, message, _fix_command(file.path), "line ends")
 
 
 def _check_fields(file: RawFile) -> Iterator[Problem]:
@@ -153,12 +157,12 @@ def _check_keys(file: RawFile) -> Iterator[Problem]:
     for line in file.lines:
         if line.key in first:
             message = f"'{line.key}' appears twice, here and in line {first[line.key]}"
-            yield Problem(file.path, line.number, message, _mender(file.path), "duplicate")
+            yield Problem(file.path, line.number, message, _fix_command(file.path), "duplicate")
         else:
             first[line.key] = line.number
     swapped = [(a, b) for a, b in pairwise(file.lines) if a.key > b.key]
     if swapped:
-        yield _disorder(file.path, "not sorted in the C locale", swapped, _mender(file.path))
+        yield _disorder(file.path, "not sorted in the C locale", swapped, _fix_command(file.path))
 
 
 def _disorder(path: Path, what: str, swapped: Sequence[tuple[RawLine, RawLine]], remedy: str) -> Problem:
@@ -217,7 +221,7 @@ def _check_speaker_order(path: Path, rows: Mapping[str, RawLine], spk_sort: bool
     bare = [line for line in ordered if not line.key.startswith(line.fields[1])]
     if bare:
         message = (
-            f"the speaker does not begin the id of {len(bare)} utterances ({name_some(line.key for line in bare)})"
+            f"the speaker does not begin the id of {len(bare)} utterances ({first_few(line.key for line in bare)})"
         )
         yield Problem(path, bare[0].number, message, remedy, "prefix", "warning")
 
@@ -225,12 +229,12 @@ def _check_speaker_order(path: Path, rows: Mapping[str, RawLine], spk_sort: bool
 def _check_coverage(file: RawFile, keys: set[str], kind: str) -> Iterator[Problem]:
     lines = {line.key: line.number for line in reversed(file.lines)}
     if missing := sorted(keys - lines.keys()):
-        message = f"lacks {len(missing)} of the {len(keys)} {kind}s of utt2spk ({name_some(missing)})"
-        remedy = f"add them, or {_mender(file.path)}" if kind == "utterance" else "add them"
+        message = f"lacks {len(missing)} of the {len(keys)} {kind}s of utt2spk ({first_few(missing)})"
+        remedy = f"add them, or {_fix_command(file.path)}" if kind == "utterance" else "add them"
         yield Problem(file.path, None, message, remedy, "missing entries")
     if unknown := sorted(lines.keys() - keys):
-        message = f"names {len(unknown)} {kind}s that are not in utt2spk ({name_some(unknown)})"
-        yield Problem(file.path, lines[unknown[0]], message, _mender(file.path), "unknown entries")
+        message = f"names {len(unknown)} {kind}s that are not in utt2spk ({first_few(unknown)})"
+        yield Problem(file.path, lines[unknown[0]], message, _fix_command(file.path), "unknown entries")
 
 
 def _check_spk2utt(file: RawFile, utt2spk: Mapping[str, str]) -> Iterator[Problem]:
@@ -243,15 +247,15 @@ def _check_spk2utt(file: RawFile, utt2spk: Mapping[str, str]) -> Iterator[Proble
     )
     if wrong:
         number = next((given[spk].number for spk in wrong if spk in given), None)
-        message = f"is not the inverse of utt2spk for {len(wrong)} speakers ({name_some(wrong)})"
-        yield Problem(file.path, number, message, _mender(file.path), "spk2utt")
+        message = f"is not the inverse of utt2spk for {len(wrong)} speakers ({first_few(wrong)})"
+        yield Problem(file.path, number, message, _fix_command(file.path), "spk2utt")
 
 
 def _check_unknown(file: RawFile, lines: Sequence[RawLine], column: int, utts: set[str]) -> Iterator[Problem]:
     unknown = {line.fields[column]: line.number for line in reversed(lines) if line.fields[column] not in utts}
     if unknown:
-        message = f"names {len(unknown)} utterances that are not in utt2spk ({name_some(sorted(unknown))})"
-        yield Problem(file.path, min(unknown.values()), message, _mender(file.path), "unknown entries")
+        message = f"names {len(unknown)} utterances that are not in utt2spk ({first_few(sorted(unknown))})"
+        yield Problem(file.path, min(unknown.values()), message, _fix_command(file.path), "unknown entries")
 
 
 def _check_enrolls(file: RawFile, utts: set[str]) -> Iterator[Problem]:
@@ -265,7 +269,7 @@ def _check_repeats(file: RawFile, first: dict[tuple[str, ...], RawLine]) -> Iter
         key = tuple(line.fields[:2])
         if key in first:
             message = f"'{' '.join(key)}' appears twice, here and in line {first[key].number}"
-            yield Problem(file.path, line.number, message, _mender(file.path), "duplicate")
+            yield Problem(file.path, line.number, message, _fix_command(file.path), "duplicate")
         first.setdefault(key, line)
 
 
@@ -298,7 +302,7 @@ def _check_values(file: RawFile) -> Iterator[Problem]:
 
 def _check_attribute(file: RawFile) -> Iterator[Problem]:
     if stray := layout.stray_words({line.key: line.value for line in file.well_formed}):
-        message = f"{len(stray)} of {len(file.well_formed)} values are no numbers ({name_some(stray)})"
+        message = f"{len(stray)} of {len(file.well_formed)} values are no numbers ({first_few(stray)})"
         remedy = f"write numbers, or {layout.UNKNOWN}; as it is, every value counts as a category"
         yield Problem(file.path, None, message, remedy, "attribute", "warning")
 
@@ -323,11 +327,11 @@ def _check_entries(file: RawFile) -> Iterator[Problem]:
 
 
 def _check_audio(
-    file: RawFile, utt2dur_file: RawFile | None, heard: MutableMapping[str, Inspected] | None
+    file: RawFile, utt2dur_file: RawFile | None, inspected: MutableMapping[str, Inspected] | None
 ) -> Iterator[Problem]:
     lines = {line.key: line for line in reversed(file.well_formed) if not line.value.startswith("~")}
     utt2dur = {} if utt2dur_file is None else {line.key: line for line in reversed(utt2dur_file.well_formed)}
-    results = inspect_audio({utt: lines[utt].value for utt in sorted(lines)}, heard)
+    results = inspect_audio({utt: lines[utt].value for utt in sorted(lines)}, inspected)
     for utt, info in results.items():
         number = lines[utt].number
         if isinstance(info, InputError):
@@ -344,4 +348,116 @@ def _check_audio(
             continue
         if abs(float(utt2dur[utt].value) - info.duration) > DURATION_TOLERANCE:
             message = f"'{utt}' is said to last {utt2dur[utt].value} s, its audio lasts {info.duration:.3f} s"
-            yield Problem(utt2dur_file.path, utt2dur[utt].number, message, _mender(file.path), "duration")
+            yield Problem(utt2dur_file.path, utt2dur[utt].number, message, _fix_command(file.path), "duration")
+
+
+_NO_WORDS = (b"<s>", b"</s>", b"#0")
+
+
+def good_lists(path: Path, names: Collection[str]) -> set[str]:
+    """Those of the large lists of enrolments and trials that keep all rules; a small or an odd one is left out."""
+    large = {name for name in {"enrolls", "trials"} & set(names) if (path / name).stat().st_size >= table_files.LARGE}
+    if not large or not (path / "utt2spk").is_file():
+        return set()
+    try:
+        utt2spk = read_utt2spk(path / "utt2spk")
+        rules = {"enrolls": _refuse_enrolls, "trials": _refuse_trials}
+        for name in large:
+            rules[name](path / name, utt2spk)
+    except InputError:
+        return set()
+    return {name for name in large if _has_plain_ends(path / name)}
+
+
+def is_clean(path: Path, names: Collection[str], spk_sort: bool) -> bool:
+    """Whether the tables `names` of a large directory keep all rules; False if it is small or that is not plain."""
+    lists = {"enrolls", "trials"}
+    if lists & set(names) or not {"utt2spk", "spk2utt"} <= set(names):
+        return False
+    if (path / "utt2spk").stat().st_size < table_files.LARGE:
+        return False
+    utt2spk = read_column(path / "utt2spk")
+    if utt2spk is None or b" " in utt2spk.content:
+        return False
+    owners = utt2spk.value_index()
+    speakers = np.unique(owners)
+    return (
+        len(speakers) > 1
+        and are_safe(utt2spk.index)
+        and are_safe(owners)
+        and _are_ids(np.frombuffer(utt2spk.index.tobytes(), np.uint8))
+        and _are_ids(np.frombuffer(bytes(utt2spk.content), np.uint8))
+        and _begin_with(utt2spk.index, owners)
+        and (not spk_sort or bool((owners[:-1] <= owners[1:]).all()))
+        and _is_inverse(read_raw(path / "spk2utt"), utt2spk, owners)
+        and all(_is_good_table(path / name, utt2spk) for name in names if layout.is_utt_table(name))
+        and all(_is_good_list(path / name, speakers.tolist()) for name in names if layout.is_spk_table(name))
+    )
+
+
+def _refuse_enrolls(path: Path, utt2spk: Mapping[str, str]) -> None:
+    (utts,) = read_columns(path, "utterance")
+    known = set(utt2spk)
+    if len(set(utts)) < len(utts) or not known.issuperset(utts):
+        raise InputError("names an utterance twice, or one that is not in utt2spk", path)
+
+
+def _refuse_trials(path: Path, utt2spk: Mapping[str, str]) -> None:
+    trial_speakers(read_trials(path), utt2spk)
+
+
+def _has_plain_ends(path: Path) -> bool:
+    """Whether the lines of a file end as in Unix, the last one included."""
+    with open(path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as text:
+        return text[-1:] == b"\n" and text.find(b"\r") < 0
+
+
+def _are_ids(text: Bytes) -> bool:
+    """Whether ids are printable ASCII without slashes; a fixed width is filled with zeros."""
+    return not bool((((text < 0x21) & (text > 0)) | (text > 0x7E) | (text == ord("/"))).any())
+
+
+def _begin_with(utts: Texts, speakers: Texts) -> bool:
+    return bool(np.char.startswith(utts, speakers).all())
+
+
+def _is_inverse(spk2utt: RawFile, utt2spk: Column, owners: Texts) -> bool:
+    """Whether spk2utt lists the utterances of every speaker, all in order."""
+    if spk2utt.blank or spk2utt.garbled or spk2utt.windows or not spk2utt.ends_with_newline:
+        return False
+    order = np.argsort(owners, kind="stable")
+    speakers, counts = np.unique(owners, return_counts=True)
+    if [line.key.encode() for line in spk2utt.lines] != speakers.tolist():
+        return False
+    listed = [line.value.split() for line in spk2utt.lines]
+    joined = "\n".join(utt for utts in listed for utt in utts).encode()
+    return [len(utts) for utts in listed] == counts.tolist() and joined == b"\n".join(utt2spk.index[order].tolist())
+
+
+def _is_good_table(path: Path, utt2spk: Column) -> bool:
+    table = read_column(path, path.name == "text", utt2spk.index)
+    if table is None:
+        return False
+    if path.name in layout.FIELDS and b" " in table.content:
+        return False
+    if path.name == "utt2dur":
+        return table.are_positive()
+    if path.name == "text":
+        return not any(word in table.content for word in _NO_WORDS) and table.content.decode().isprintable()
+    return path.name != "wav.scp" or not _begins(table, b"~")
+
+
+def _begins(table: Column, letter: bytes) -> bool:
+    return bool((np.frombuffer(table.content, np.uint8)[table.places[:-1]] == letter[0]).any())
+
+
+def _is_good_list(path: Path, speakers: list[bytes]) -> bool:
+    """The same of a table of speakers, which is short."""
+    file = read_raw(path)
+    odd = file.blank or file.garbled or file.windows or not file.ends_with_newline
+    if odd or len(file.well_formed) != len(file.lines) or [line.key.encode() for line in file.lines] != speakers:
+        return False
+    if layout.is_attribute(path.name) and layout.stray_words({line.key: line.value for line in file.lines}):
+        return False
+    is_good, _ = layout.VALUE_RULES.get(path.name, (lambda _: True, ""))
+    return all(is_good(line.value) for line in file.lines)

@@ -16,11 +16,11 @@ from vpeval.asv.attackers import PRETRAINED
 from vpeval.core import models
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
-from vpeval.core.machine import Machine
+from vpeval.core.processes import Machine
 from vpeval.core.tables import read_table
 from vpeval.corpora.table import NAME as TABLE
 from vpeval.corpora.table import read_table_corpus
-from vpeval.data.layout import name_some
+from vpeval.data.layout import first_few
 from vpeval.plan.absent import absent_sets
 from vpeval.plan.plan import DATA, Plan
 
@@ -125,9 +125,9 @@ def _corpus(plan: Plan) -> Check:
     except InputError as error:
         return Check("corpus", "fail", str(error))
     if lost:
-        return Check("corpus", "fail", f"{place} lacks {len(lost)} audio files ({name_some(lost)}); get it again")
+        return Check("corpus", "fail", f"{place} lacks {len(lost)} audio files ({first_few(lost)}); get it again")
     if absent := absent_sets(plan.recipe.recipe, DATA):
-        return Check("corpus", "warn", f"{place}: stage 0 found nothing for {name_some(sorted(absent))}")
+        return Check("corpus", "warn", f"{place}: stage 0 found nothing for {first_few(sorted(absent))}")
     return Check("corpus", "ok", str(place))
 
 

@@ -29,7 +29,7 @@ import numpy as np
 
 from vpeval.anon.anonymised_set import read_missing
 from vpeval.core.errors import InputError
-from vpeval.data.layout import name_some
+from vpeval.data.layout import first_few
 from vpeval.embeddings.speaker_vectors import Embeddings, read_embeddings
 from vpeval.metrics.vectors import directions
 from vpeval.protocols.findings import Finding
@@ -231,7 +231,7 @@ def ladder(records: Sequence[Record], metric: str) -> list[Finding]:
             low, high = max(worse, key=lambda pair: pair[1].value - pair[0].value)
             sentence = (
                 f"The {names[0]} does worse than the {names[1]}, who knows less, beyond the interval on "
-                f"{name_some(sorted(pair[1].set for pair in worse))} ({high.set}: {_percent(high.value)} against "
+                f"{first_few(sorted(pair[1].set for pair in worse))} ({high.set}: {_percent(high.value)} against "
                 f"{_interval(low)}; {summary}): it overestimates privacy; train it better or report the weaker one."
             )
         else:
@@ -261,7 +261,7 @@ def fusions(records: Sequence[Record], metric: str) -> list[Finding]:
         if worse:
             sentence = (
                 f"The fusion {attacker} of {', '.join(names)} does worse than {best} alone ({where}, {compared}), "
-                f"beyond the interval on {name_some(worse)}: it is no worst case; look at {best}."
+                f"beyond the interval on {first_few(worse)}: it is no worst case; look at {best}."
             )
         else:
             sentence = (
@@ -317,7 +317,7 @@ def levels(similar: Mapping[str, Similarity], limits: AuditLimits) -> list[Findi
             for values in zip(*((found.aa.same, found.aa.other, found.coherence) for found in chosen), strict=True)
         )
         sentence = (
-            f"{_LEVELS[kind]} in {name_some(names, len(names))}: anonymised utterances have a mean similarity of "
+            f"{_LEVELS[kind]} in {first_few(names, len(names))}: anonymised utterances have a mean similarity of "
             f"{same:.2f} within speakers and of {other:.2f} between them ({_percent(coherence)} of the original gap)."
         )
         numbers: dict[str, float | str] = {
@@ -369,7 +369,7 @@ def pass_through(
     if passed:
         sentence = (
             f"{len(passed)} of {utts} utterances passed through unchanged ({len(same_file)} identical files, "
-            f"{len(same_voice)} with a similarity of at least {limits.passed} to their source): {name_some(passed)}."
+            f"{len(same_voice)} with a similarity of at least {limits.passed} to their source): {first_few(passed)}."
         )
     else:
         closest = max((float(found.own.max()) for found in similar.values()), default=0.0)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_table
-from vpeval.data.layout import name_some
+from vpeval.data.layout import first_few
 from vpeval.metrics.bootstrap import interval_notes
 from vpeval.metrics.uar import chance_level, score_emotions, uar_interval
 from vpeval.records.record import Record
@@ -32,7 +32,7 @@ def score_predictions(
     except InputError as error:
         raise InputError(str(error), predictions[0]) from None
     if score.missing:
-        logging.warning(f"{predictions[0]}: no prediction, counted as wrong: {name_some(score.missing, limit=20)}")
+        logging.warning(f"{predictions[0]}: no prediction, counted as wrong: {first_few(score.missing, limit=20)}")
     notes: dict[str, object] = {"unit": "%"} | ({"folds": len(score.folds)} if spk2fold else {})
     counts = {"utts": len(utt2emo), "missing": len(score.missing)}
     recalls = [

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from vpeval.audio.tracks import Tracked
+from vpeval.audio.f0 import Tracked
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
-from vpeval.data.layout import name_some
+from vpeval.data.layout import first_few
 from vpeval.metrics.pitch import correlate_pitch
 from vpeval.metrics.utterance_mean import UtteranceMean, utterance_mean
 from vpeval.records.record import Record
@@ -29,7 +29,7 @@ def score_pitch(
     if drifting:
         logging.warning(
             f"{anonymised.path}: {len(drifting)} utterances differ in length by more than "
-            f"{1000 * _LONGEST_DRIFT:.0f} ms ({name_some(drifting)}); their tracks were stretched to match"
+            f"{1000 * _LONGEST_DRIFT:.0f} ms ({first_few(drifting)}); their tracks were stretched to match"
         )
     found = {utt: correlate_pitch(before[utt].f0, after[utt].f0) for utt in original.utts}
     values = {
@@ -46,7 +46,7 @@ def refuse_other_utterances(original: DataDir, anonymised: DataDir) -> None:
     """Both versions of a set must have the same utterances."""
     if missing := sorted(original.utt2spk.keys() ^ anonymised.utt2spk.keys()):
         raise InputError(
-            f"has not the utterances of {original.path} ({name_some(missing)}); are these two versions of one set?",
+            f"has not the utterances of {original.path} ({first_few(missing)}); are these two versions of one set?",
             anonymised.path / "utt2spk",
         )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from os import PathLike
 
 from vpeval.core.tables import read_lines
-from vpeval.data.layout import name_some
+from vpeval.data.layout import first_few
 from vpeval.records.costs import NO_COST
 from vpeval.records.record import Record
 
@@ -40,9 +40,9 @@ def remarks(records: Iterable[Record]) -> list[str]:
             warnings[str(record.notes[WARNING])] = None
     found = []
     if rebuilt:
-        sets = name_some(rebuilt, 4)
+        sets = first_few(rebuilt, 4)
         found.append(f"protocol: rebuilt. Sets drawn by us, not those of the official lists: {sets}")
     found += [f"partial: {name}: {what}" for name, what in missing.items()]
     if costless:
-        found.append(f"Cllr of {name_some(costless, 4)} is no cost: cosines are no log-likelihood ratios")
+        found.append(f"Cllr of {first_few(costless, 4)} is no cost: cosines are no log-likelihood ratios")
     return [*found, *(f"warning: {sentence}" for sentence in warnings)]

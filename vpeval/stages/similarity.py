@@ -30,7 +30,7 @@ class Similarity:
             files=(RECORDS,),
             inputs=(self.vectors / self.name, self.vectors / version(self.name, self.plan.system, "a")),
             options={"seed": self.plan.settings.seed, "resamples": RESAMPLES, **self.tags},
-            code=("vpeval.protocols.similarity", "vpeval.embeddings.cosines"),
+            code=("vpeval.protocols.similarity", "vpeval.embeddings.pair_scores"),
         )
 
     @property
@@ -47,7 +47,7 @@ class Similarity:
     def make(self, out: Path) -> str:
         """Compare all pairs of utterances."""
         from vpeval.anon.anonymised_set import read_missing
-        from vpeval.embeddings.cosines import AllPairs
+        from vpeval.embeddings.pair_scores import AllPairs
         from vpeval.embeddings.speaker_vectors import read_embeddings
         from vpeval.protocols.similarity import MODES, score_similarity
         from vpeval.records.record import write_records

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vpeval.anon.anonymised_set import read_missing
 from vpeval.core.errors import InputError
-from vpeval.data.layout import name_some
+from vpeval.data.layout import first_few
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.plan.plan import Plan
 from vpeval.stages.origin import made_by, refuse_other_data
@@ -25,7 +25,7 @@ def run(plan: Plan) -> None:
     need(3, *originals, *anonymised)
     need(11, plan.run / TABLE)
     if partial := [name for name in plan.recipe.voice_sets if read_missing(plan.anonymised(name)).utts]:
-        logging.warning(f"no submission package: files of {name_some(partial)} are missing")
+        logging.warning(f"no submission package: files of {first_few(partial)} are missing")
         return
     described = [Path(plan.settings.description)] if plan.settings.description else []
     step = Step(

@@ -17,9 +17,8 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from vpeval.audio.io import RATE
-from vpeval.audio.riff import read_wave_header
-from vpeval.data.layout import name_some
+from vpeval.audio.io import RATE, read_wave_header
+from vpeval.data.layout import first_few
 from vpeval.data.validate import Problem
 from vpeval.submission.layout import is_safe
 from vpeval.submission.tar import Broken, Member, members
@@ -146,7 +145,7 @@ def scan(archive: Archive) -> None:
     except Broken as error:
         archive.complain("", str(error), "pack it again", "archive")
     if len(archive.tops) > 1:
-        some = name_some(sorted(archive.tops))
+        some = first_few(sorted(archive.tops))
         archive.complain("", f"has several folders at its top ({some})", "put everything into one folder", "layout")
 
 

@@ -20,7 +20,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.tables import read_lines, read_table
 from vpeval.data import layout
 from vpeval.data.directory import read_utt2spk
-from vpeval.data.layout import name_some
+from vpeval.data.layout import first_few
 from vpeval.submission.archive import Archive, Sound
 from vpeval.submission.layout import LEAST_BYTES
 
@@ -102,10 +102,10 @@ def _check_itself(archive: Archive, place: str, files: Sequence[str]) -> None:
 
 def _compare_ids(archive: Archive, name: str, have: set[str], want: set[str], source: str) -> None:
     if missing := sorted(want - have):
-        message = f"lacks {len(missing)} of the {len(want)} utterances of {source} ({name_some(missing)})"
+        message = f"lacks {len(missing)} of the {len(want)} utterances of {source} ({first_few(missing)})"
         archive.complain(name, message, "anonymise and pack them", "missing utterance")
     if unknown := sorted(have - want):
-        message = f"has {len(unknown)} utterances that {source} lacks ({name_some(unknown)})"
+        message = f"has {len(unknown)} utterances that {source} lacks ({first_few(unknown)})"
         archive.complain(name, message, "keep the original ids", "ids")
 
 
@@ -135,7 +135,7 @@ def _compare_table(archive: Archive, name: str, original: Path) -> None:
         have = Counter(text for line in file if (text := " ".join(line.split())))
     for more, less, what in ((have, want, "that {} has not"), (want, have, "of {} are not there")):
         if different := sorted((more - less).elements()):
-            shown = name_some(line[:80] for line in different)
+            shown = first_few(line[:80] for line in different)
             said = f"{len(different)} lines " + what.format(original)
             archive.complain(name, f"{said}: {shown}", "leave labels and texts as they are", "changed labels")
 
@@ -166,7 +166,7 @@ def _compare_audio(archive: Archive, place: str, original: Path) -> int:
         if other != utt and source != before.digest:
             repeated.append(utt)
     if repeated:
-        message = f"{len(repeated)} utterances have the samples of another one ({name_some(repeated)})"
+        message = f"{len(repeated)} utterances have the samples of another one ({first_few(repeated)})"
         archive.complain(f"{place}/wav", message, "pack the speech of each", "audio")
     if compared and not 0.5 <= lengths[1] / lengths[0] <= 2:
         message = f"lasts {lengths[1]:.1f} s in all, the original {lengths[0]:.1f} s"

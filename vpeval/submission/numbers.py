@@ -16,7 +16,7 @@ import numpy as np
 
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_table, to_number
-from vpeval.data.layout import name_some
+from vpeval.data.layout import first_few
 from vpeval.data.text import NORMALIZERS
 from vpeval.data.trials import Trials, read_scores, read_trials
 from vpeval.metrics.scores import Floats, pool
@@ -166,10 +166,10 @@ def _scores_of(archive: Archive, scored: Scored, trials: Trials) -> Floats | Non
     pairs = list(trials.rows)
     labels = set(pairs)
     if missing := sorted(labels - scores.keys()):
-        some = name_some(" ".join(pair) for pair in missing)
+        some = first_few(" ".join(pair) for pair in missing)
         archive.complain(scored.file, f"lacks {len(missing)} of {len(labels)} trials ({some})", "score them", "scores")
     if unknown := sorted(scores.keys() - labels):
-        some = name_some(" ".join(pair) for pair in unknown)
+        some = first_few(" ".join(pair) for pair in unknown)
         archive.complain(scored.file, f"scores {len(unknown)} pairs that are no trials ({some})", "remove them", "ids")
     return None if missing or unknown else np.array([scores[pair] for pair in pairs])
 
@@ -213,7 +213,7 @@ def _words(rules: str, archive: Archive, name: str, sets: Sets) -> Rate:
         if not data:
             archive.unverified.append(f"{name}: no original texts to compare with")
             return None, data
-        message = f"has {len(unknown)} utterances that the original data lack ({name_some(unknown)})"
+        message = f"has {len(unknown)} utterances that the original data lack ({first_few(unknown)})"
         archive.complain(name, message, "pack the transcripts of the sets", "ids")
         return None, data
     counts = ErrorCounts.of(score_texts(refs, hyps, NORMALIZERS[rules]).words)

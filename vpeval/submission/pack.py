@@ -24,8 +24,7 @@ from typing import Any, BinaryIO, cast
 import soundfile as sf
 
 import vpeval
-from vpeval.audio.io import RATE, is_pipe, read_audio
-from vpeval.audio.riff import read_wave_header
+from vpeval.audio.io import RATE, is_pipe, read_audio, read_wave_header
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 from vpeval.core.publish import refuse_overlap
@@ -182,10 +181,10 @@ def _data(original: Path, system: str) -> Iterator[tuple[str, Callable[[], bytes
     reference = DataDir.load(original)
     anonymised = DataDir.load(original.with_name(f"{original.name}_{system}"))
     if missing := sorted(reference.utt2spk.keys() - anonymised.utt2spk.keys()):
-        some = data_layout.name_some(missing)
+        some = data_layout.first_few(missing)
         raise InputError(f"lacks utterances of {original} ({some}); run stage 3 again", anonymised.path / "utt2spk")
     if unknown := sorted(anonymised.utt2spk.keys() - reference.utt2spk.keys()):
-        some = data_layout.name_some(unknown)
+        some = data_layout.first_few(unknown)
         raise InputError(f"has utterances that {original} lacks ({some})", anonymised.path / "utt2spk")
     place = f"data/{anonymised.name}"
     for name in data_layout.present(anonymised.path):

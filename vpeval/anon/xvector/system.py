@@ -27,7 +27,7 @@ from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 from vpeval.data.directory import DataDir
-from vpeval.data.layout import name_some
+from vpeval.data.layout import first_few
 from vpeval.embeddings import plda
 from vpeval.networks import neural as neural  # of the encoders in the profiles: their code is code of this anonymiser
 from vpeval.networks.encoders import Encoder, load_encoder
@@ -110,7 +110,7 @@ def make_pool(sets: Sequence[DataDir], features: Path) -> pool.Pool:
             genders.append(data.spk2gender[spk])
             log_f0.append(mean_log_f0(np.concatenate([item["f0"] for item in found])))
     if twice := sorted({spk for spk in speakers if speakers.count(spk) > 1}):
-        raise InputError(f"speaker {name_some(twice)} is in two pool sets; give disjoint sets")
+        raise InputError(f"speaker {first_few(twice)} is in two pool sets; give disjoint sets")
     return pool.Pool(tuple(speakers), np.stack(vectors), tuple(genders), np.array(log_f0))
 
 
@@ -166,7 +166,7 @@ class System:
         self.pool = pool.Pool.load(prepared / POOL)
         if shared := sorted(set(whole.speakers) & set(self.pool.speakers)):
             raise InputError(
-                f"speaker {name_some(shared)} is also in the pool and could get its own voice; "
+                f"speaker {first_few(shared)} is also in the pool and could get its own voice; "
                 "prepare with a pool of other speakers",
                 whole.path,
             )

@@ -1,17 +1,20 @@
-"""Cosines of embeddings: of speakers with utterances, and of all pairs of utterances for voice similarity."""
+"""Cosines of embeddings, and the scores of all pairs of utterances that voice similarity compares."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from vpeval.core.arrays import Counts32, Floats
+from vpeval.core.arrays import Counts32, Floats, Indices
 from vpeval.core.errors import InputError
+from vpeval.core.tables import read_table
+from vpeval.data.pairs import PairRows, StrPath, read_pair_scores
 from vpeval.embeddings.speaker_vectors import Embeddings
 from vpeval.metrics.all_pairs import AllScores, similarity_of_all
+from vpeval.metrics.similarity import PairScores, similarity_matrix
 from vpeval.metrics.vectors import directions
 
 _ROWS = 256
@@ -130,3 +133,46 @@ class AllPairs:
         if is_symmetric:  # both modes count the same pairs
             return [similarity_of_all(made, self.names)] * len(modes)
         return [similarity_of_all(made, self.names, mode) for mode in modes]
+
+
+@dataclass(frozen=True)
+class UtterancePairs:
+    """Scored pairs by condition; utterance u, in sorted order, is spoken by ``names[speaker[u]]``."""
+
+    names: list[str]
+    speaker: Indices
+    pairs: Mapping[str, PairScores]
+
+    def matrices(self, condition: str, modes: tuple[str, ...]) -> list[Floats]:
+        """The similarity matrix of a condition in each of the modes."""
+        pairs = self.pairs[condition]
+        return [similarity_matrix(pairs, self.speaker, self.names, condition, mode) for mode in modes]
+
+
+def read_utterance_pairs(paths: Mapping[str, StrPath], utt2spk_path: StrPath) -> UtterancePairs:
+    """Read ``<utt> <utt> <score>`` files, one per condition, over the utterances of one utt2spk."""
+    utt2spk = read_table(utt2spk_path, "speaker")
+    read = {}
+    for condition, path in paths.items():
+        rows, scores = read_pair_scores(path, "utterance", "utterance")
+        _refuse_unknown(rows, utt2spk, path, utt2spk_path)
+        read[condition] = rows, scores
+    utts = sorted({utt for rows, _ in read.values() for utt in (*rows.firsts, *rows.seconds)})
+    names = sorted({utt2spk[utt] for utt in utts})
+    utt_index = {utt: i for i, utt in enumerate(utts)}
+    spk_index = {name: i for i, name in enumerate(names)}
+    indexed = {}
+    for condition, (rows, scores) in read.items():
+        first, second = (np.array([utt_index[utt] for utt in ids], np.intp) for ids in (rows.firsts, rows.seconds))
+        indexed[condition] = PairScores(first[rows.first], second[rows.second], scores)
+    return UtterancePairs(names, np.array([spk_index[utt2spk[utt]] for utt in utts]), indexed)
+
+
+def _refuse_unknown(rows: PairRows, utt2spk: Mapping[str, str], path: StrPath, source: StrPath) -> None:
+    bad = np.zeros(len(rows), bool)
+    for ids, column in ((rows.firsts, rows.first), (rows.seconds, rows.second)):
+        bad |= np.array([utt not in utt2spk for utt in ids])[column]
+    if bad.any():
+        row = int(bad.argmax())
+        utt = next(utt for utt in rows.describe(row).split() if utt not in utt2spk)
+        raise InputError(f"utterance '{utt}' is not in {source}; add it", path, row + 1)

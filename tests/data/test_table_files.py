@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_table, write_table
-from vpeval.data import column
-from vpeval.data.column import Column, read_column
+from vpeval.data import table_files
 from vpeval.data.directory import DataDir
+from vpeval.data.table_files import Column, read_column
 
 words = st.text(st.characters(exclude_categories=("Z", "C")), min_size=1, max_size=8)
 values = st.lists(words, min_size=1, max_size=3).map(" ".join)
@@ -18,10 +18,10 @@ values = st.lists(words, min_size=1, max_size=3).map(" ".join)
 
 @pytest.fixture(autouse=True)
 def every_file_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(column, "LARGE", 0)
-    monkeypatch.setattr(column, "_BLOCK", 40)
-    monkeypatch.setattr(column, "_ROWS", 3)
-    monkeypatch.setattr(column, "_FEW", 0)
+    monkeypatch.setattr(table_files, "LARGE", 0)
+    monkeypatch.setattr(table_files, "_BLOCK", 40)
+    monkeypatch.setattr(table_files, "_ROWS", 3)
+    monkeypatch.setattr(table_files, "_FEW", 0)
 
 
 def read(path: Path, empty: bool = False) -> Column:
@@ -41,11 +41,11 @@ def test_a_column_is_equal_to_the_dictionary_of_its_file(tmp_path: Path, table: 
     assert (other in found) == (other in table) and found.get(other) == table.get(other)
     assert found.distinct() == sorted(set(table.values()))
     some = sorted({*list(table)[::2], other})
-    assert found.of(some) == {key: table[key] for key in some if key in table}
+    assert found.select(some) == {key: table[key] for key in some if key in table}
     some = sorted(list(table)[::2])
-    cut = found.of(some)
+    cut = found.select(some)
     assert isinstance(cut, Column) and list(cut.items()) == [(key, table[key]) for key in some]
-    assert list(found.of(some[::-1])) == some[::-1]
+    assert list(found.select(some[::-1])) == some[::-1]
 
 
 @given(
@@ -101,7 +101,7 @@ def both_ways(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[DataDir | str
     found: list[DataDir | str] = []
     for large in (0, 1 << 40):
         with monkeypatch.context() as patch:
-            patch.setattr(column, "LARGE", large)
+            patch.setattr(table_files, "LARGE", large)
             try:
                 found.append(DataDir.load(path))
             except InputError as error:

@@ -1,4 +1,4 @@
-"""From answers to numbers: chance stays chance, a planted difference is found, exclusions are told."""
+"""From answers to results: no differences by chance, a simulated difference is found, exclusions are listed."""
 
 import json
 from dataclasses import replace
@@ -9,17 +9,23 @@ import pytest
 from toy import SYSTEMS, toy_material, toy_test
 
 from vpeval.core.errors import InputError
-from vpeval.listening import tables
+from vpeval.listening import result_tables as tables
 from vpeval.listening.analysis import Options, analyse, write_runs
-from vpeval.listening.answers import TASKS
-from vpeval.listening.design import Plan, draw_design
-from vpeval.listening.folder import ListeningTest, Settings, load_test, page_name
-from vpeval.listening.linking import cluster_accuracy, distances, linking_records
-from vpeval.listening.opinions import VERIFICATION, compare_systems
-from vpeval.listening.power import Wish, needed_listeners, simulated_power
-from vpeval.listening.quality import judge_listeners
-from vpeval.listening.responses import Placing, Responses, read_responses
-from vpeval.listening.simulate import Habits, Quality, rate, simulate_answers
+from vpeval.listening.answers import TASKS, PlacedBoard, Responses, read_responses
+from vpeval.listening.boards import cluster_accuracy, distances, linking_records
+from vpeval.listening.design import DesignOptions, draw_design
+from vpeval.listening.disk import ListeningTest, Settings, load_test, page_name
+from vpeval.listening.exclusion import check_listeners
+from vpeval.listening.ratings import VERIFICATION, compare_systems
+from vpeval.listening.simulate import (
+    PowerTarget,
+    Quality,
+    Spread,
+    rate,
+    required_listeners,
+    simulate_answers,
+    simulated_power,
+)
 from vpeval.listening.store import Store
 from vpeval.metrics.eer import eer_threshold
 from vpeval.metrics.normalised_rank import ranks_within
@@ -47,14 +53,14 @@ def answered(data, tmp_path_factory):
 def fill(test, qualities, seed=0, careless=0):
     store = Store(test.database)
     with store.transaction():
-        for answer in simulate_answers(test, qualities, Habits(), seed, careless):
+        for answer in simulate_answers(test, qualities, Spread(), seed, careless):
             store.add(answer)
     store.close()
 
 
 def design_only(data, listeners, per_system=4):
     """A test without recordings, for simulations."""
-    plan = Plan(listeners, per_system, boards=0, attention=0, headphones=0)
+    plan = DesignOptions(listeners, per_system, boards=0, attention=0, headphones=0)
     settings = Settings("t", "c", "toy", ALL, listeners, "plane", 0, -26, "x")
     key = bytes(32)
     pages = {page_name(key, page): page for page in draw_design(toy_material(data), plan)}
@@ -69,7 +75,7 @@ def tables_of(test, answers):
 def blank_tables(data, listeners):
     """Tables of ratings to be filled in by `rated`."""
     test = design_only(data, listeners)
-    return tables_of(test, simulate_answers(test, SAME, Habits(), 0))
+    return tables_of(test, simulate_answers(test, SAME, Spread(), 0))
 
 
 def rated(blank, value_of):
@@ -92,23 +98,23 @@ def test_with_listeners_who_answer_at_random_no_corrected_test_is_significant(da
     assert quiet >= 190
 
 
-def test_listeners_with_habits_and_recordings_with_faults_make_no_difference_either(data):
-    """Harder than dice: every listener has a taste, and every speaker suits listeners better or worse."""
+def test_offsets_of_listeners_and_speakers_make_no_difference_between_systems(data):
     blank = blank_tables(data, 12)
     quiet = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)
 
         def judge(table, rng=rng):
-            return rate(np.full(len(table), 5.5), table.listener, table.spk, Habits(2.0, 0.7, 1.5), rng).astype(float)
+            return rate(np.full(len(table), 5.5), table.listener, table.spk, Spread(2.0, 0.7, 1.5), rng).astype(float)
 
         quiet += all(each.p_holm >= 0.01 for each in compare_systems(rated(blank, judge)))
     assert quiet >= 190
 
 
-def test_with_a_planted_difference_the_planned_power_is_reached(data):
-    wish = Wish(difference=1.6, power=0.8, simulations=150)
-    (needed, _) = needed_listeners(toy_material(data), Plan(1, 4, boards=0), wish, Habits())
+def test_a_simulated_difference_is_found_with_the_planned_power(data):
+    target = PowerTarget(difference=1.6, power=0.8, simulations=150)
+    design = DesignOptions(1, 4, boards=0)
+    needed = required_listeners(toy_material(data), design, target, Spread(), "naturalness")
     assert 4 < needed.listeners < 60 and needed.power >= 0.8
     blank = blank_tables(data, needed.listeners)
     seen, experiments = 0, 200
@@ -118,31 +124,33 @@ def test_with_a_planted_difference_the_planned_power_is_reached(data):
         def judge(table, rng=rng):
             better = 1.6 * ((table.system == 2) & (table is blank["naturalness"]))
             recording = (table.system * 8 + table.spk).astype(np.intp)
-            return rate(4.7 + better, table.listener, recording, Habits(), rng).astype(float)
+            return rate(4.7 + better, table.listener, recording, Spread(), rng).astype(float)
 
         seen += any(
             each.group == "naturalness"
             and {each.system, each.versus} == {"zorro", "quixote"}
-            and each.p_holm < wish.alpha
+            and each.p_holm < target.alpha
             for each in compare_systems(rated(blank, judge))
         )
     assert seen / experiments >= 0.8 - 2 * np.sqrt(0.8 * 0.2 / experiments)
 
 
 def test_more_listeners_and_larger_differences_are_seen_more_often(data):
-    pages = draw_design(toy_material(data), Plan(20, 4, boards=0))
+    pages = draw_design(toy_material(data), DesignOptions(20, 4, boards=0))
     power = [
-        simulated_power([p for p in pages if p.listener < n], ALL, Wish(d, simulations=60), Habits(), "naturalness")
+        simulated_power(
+            [p for p in pages if p.listener < n], ALL, PowerTarget(d, simulations=60), Spread(), "naturalness"
+        )
         for n, d in ((5, 1), (20, 1), (20, 2))
     ]
     assert power[0] < power[1] < power[2]
-    nothing = simulated_power(pages, ALL, Wish(0, simulations=60), Habits(), "naturalness")
+    nothing = simulated_power(pages, ALL, PowerTarget(0, simulations=60), Spread(), "naturalness")
     assert nothing <= 1 / 60
 
 
 def test_every_number_of_the_supplement_is_recorded(answered, tmp_path):
     found = analyse(answered, tmp_path / "runs", Options(resamples=50))
-    assert [each.listener for each in found.gone] == [14, 15]
+    assert [each.listener for each in found.excluded] == [14, 15]
     assert found.responses.listeners == list(range(14))
     names = {(r.metric, r.system) for r in found.records}
     for metric in (
@@ -186,17 +194,17 @@ def test_intervals_cover_other_listeners_and_other_speakers(answered, tmp_path):
     assert record.notes["interval"] == "listener and speaker bootstrap"
 
 
-def test_exclusions_are_told_and_can_be_switched_off(answered, tmp_path):
+def test_exclusions_are_listed_and_can_be_switched_off(answered, tmp_path):
     text = tables.text_tables(analyse(answered, tmp_path, Options(resamples=0)))
     assert "14 listeners, 2 excluded" in text and "excluded: listener 15 (attention" in text
     everybody = analyse(answered, tmp_path, Options(rules=(), resamples=0))
     assert len(everybody.responses.listeners) == 16
-    assert "kept, though conspicuous: listener 15" in tables.text_tables(everybody)
+    assert "kept, though a rule is broken: listener 15" in tables.text_tables(everybody)
 
 
 def test_each_rule_finds_its_listener(data, tmp_path):
     test = toy_test(data, tmp_path / "test", 8, per_system=4, attention=2, headphones=3)
-    answers = simulate_answers(test, APART, Habits(0.5, 0.3, 0.8), 0)
+    answers = simulate_answers(test, APART, Spread(0.5, 0.3, 0.8), 0)
 
     def changed(a):
         page = test.pages[a.page]
@@ -213,13 +221,13 @@ def test_each_rule_finds_its_listener(data, tmp_path):
             value = 11 - value
         return type(a)(a.listener, a.page, a.task, value, seconds, a.plays)
 
-    judged = judge_listeners(Responses(test, tuple(map(changed, answers))))
+    judged = check_listeners(Responses(test, tuple(map(changed, answers))))
     assert [each.reasons for each in judged] == [
         (), ("attention",), ("headphones",), ("constant",), ("speed",), ("agreement",), (), ()
     ]  # fmt: skip
 
 
-def test_objective_numbers_stand_beside_those_of_the_listeners(answered, tmp_path):
+def test_objective_results_are_paired_with_those_of_the_listeners(answered, tmp_path):
     rng = np.random.default_rng(0)
     for k, system in enumerate(ALL):
         for gender in "fm":
@@ -237,25 +245,24 @@ def test_objective_numbers_stand_beside_those_of_the_listeners(answered, tmp_pat
     assert r.value == pytest.approx(np.corrcoef([b.objective for b in both], [b.subjective for b in both])[0, 1])
     assert r.lower < r.value < r.upper
     assert "EER, objective" in tables.text_tables(found)
-    with pytest.raises(InputError, match="--attacker nobody: there are ecapa"):
+    with pytest.raises(InputError, match=r"--attacker nobody: .* has results of ecapa"):
         analyse(answered, tmp_path / "runs", Options(attacker="nobody"))
 
 
 def test_points_that_lie_by_speakers_are_clustered_right_and_shuffled_ones_by_chance():
     spks = ("a", "a", "a", "b", "b", "b")
     clear = np.array([[0, 0], [1, 0], [0, 1], [900, 900], [901, 900], [900, 902]], dtype=float)
-    placing = Placing(0, "x", ("s", "f"), tuple("123456"), spks, clear)
-    assert cluster_accuracy(distances(placing), spks) == 1
-    assert distances(placing).sum() / 30 == pytest.approx(1)
-    mixed = cluster_accuracy(distances(placing), ("a", "b", "a", "b", "a", "b"))
-    assert mixed == pytest.approx(4 / 6)
-    together = Placing(1, "x", ("s", "f"), tuple("123456"), spks, np.zeros((6, 2)))
-    records = {r.metric: r for r in linking_records([placing, together], 20, 0, {})}
+    board = PlacedBoard(0, "x", tuple("123456"), spks, clear)
+    assert cluster_accuracy(board) == 1
+    assert distances(board).sum() / 30 == pytest.approx(1)
+    assert cluster_accuracy(replace(board, spks=("a", "b", "a", "b", "a", "b"))) == pytest.approx(4 / 6)
+    together = PlacedBoard(1, "x", tuple("123456"), spks, np.zeros((6, 2)))
+    records = {r.metric: r for r in linking_records([board, together], 20, 0, {})}
     assert 0.5 <= records["listening_cluster_accuracy"].notes["chance"] <= 0.75
     assert records["listening_cluster_accuracy"].counts["boards"] == 2
 
 
-def test_the_figures_of_the_report_show_what_listeners_said(answered, tmp_path):
+def test_the_figures_of_the_report_show_the_results_of_listeners(answered, tmp_path):
     from vpeval.figures import catalogue
     from vpeval.figures.data import load_results
 
@@ -304,7 +311,7 @@ def handed_in(test, listener, answers):
 
 def test_files_of_listeners_without_a_server_are_checked_like_answers_to_one(data, tmp_path):
     test = toy_test(data, tmp_path / "test", without_server=True)
-    answers = simulate_answers(test, APART, Habits(), 0)
+    answers = simulate_answers(test, APART, Spread(), 0)
     folder = test.path / "answers"
     content = handed_in(test, 0, answers)
     (folder / "one.json").write_text(json.dumps(content))
@@ -321,16 +328,19 @@ def test_files_of_listeners_without_a_server_are_checked_like_answers_to_one(dat
 
     refused(lambda c: c.update(token="x"), "not in this test")
     refused(lambda c: c.update(consent=""), "not agreed")
-    refused(lambda c: c.pop("answers"), "is no file that the page")
-    refused(lambda c: c["answers"][0].update(value=99), "cannot be: the answer must be")
-    refused(lambda c: c["answers"][0].update(page="x"), "no page of yours")
-    refused(lambda c: c["answers"][5].update(value=c["answers"][5]["value"] % 10 + 1), "another answer of listener 1")
+    refused(lambda c: c.pop("answers"), "was not saved by the page")
+    refused(lambda c: c["answers"][0].update(value=99), "invalid answer of listener 1: the answer must be")
+    refused(lambda c: c["answers"][0].update(page="x"), "not in your session")
+    refused(
+        lambda c: c["answers"][5].update(value=c["answers"][5]["value"] % 10 + 1),
+        "second, different answer of listener 1",
+    )
     (folder / "text.json").write_text("hello")
-    with pytest.raises(InputError, match=r"text\.json: is no file"):
+    with pytest.raises(InputError, match=r"text\.json: was not saved"):
         read_responses(test)
 
 
-def test_no_answers_is_said_not_computed(data, tmp_path):
+def test_a_test_without_answers_is_not_analysed(data, tmp_path):
     test = toy_test(data, tmp_path / "test")
     with pytest.raises(InputError, match="no answers yet"):
         analyse(load_test(test.path), tmp_path, Options())

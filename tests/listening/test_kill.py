@@ -9,11 +9,11 @@ import socket
 import threading
 
 import pytest
+from load import Load, run_listeners
 from serving import start
 from toy import SYSTEMS, make_data, toy_test
 
-from vpeval.listening.load import Load, crowd
-from vpeval.listening.simulate import Habits, Quality, simulate_answers
+from vpeval.listening.simulate import Quality, Spread, simulate_answers
 from vpeval.listening.store import Store
 
 pytestmark = pytest.mark.e2e
@@ -35,7 +35,7 @@ def test_no_acknowledged_answer_is_lost_or_doubled(tmp_path):
     data = make_data(tmp_path / "data", seconds=0.1)
     test = toy_test(data, tmp_path / "test", listeners=LISTENERS, attention=0, headphones=0)
     qualities = {system: Quality(5, 5, 5, 5, 0.5) for system in ("original", *SYSTEMS)}
-    answers = simulate_answers(test, qualities, Habits(), seed=0)
+    answers = simulate_answers(test, qualities, Spread(), seed=0)
     port = free_port()
     load, ended, kills = Load(), threading.Event(), []
 
@@ -61,7 +61,7 @@ def test_no_acknowledged_answer_is_lost_or_doubled(tmp_path):
     killer = threading.Thread(target=kill_again_and_again)
     killer.start()
     try:
-        asyncio.run(crowd("127.0.0.1", port, test.tokens(), test.settings.consent, answers, load))
+        asyncio.run(run_listeners(("127.0.0.1", port), test, answers, load))
     finally:
         ended.set()
         killer.join()

@@ -9,12 +9,12 @@ import pytest
 from serving import running
 from toy import toy_test
 
-from vpeval.listening.responses import read_responses
+from vpeval.listening.answers import read_responses
 from vpeval.listening.store import Store
 
 pytestmark = pytest.mark.e2e
 SHOTS = os.environ.get("VPEVAL_SCREENSHOTS")
-"""A folder for screenshots, as those of docs/img."""
+"""A directory for screenshots, as those of docs/img."""
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_all_tasks_are_done_with_the_mouse(test, visit):
     responses = read_responses(test)
     assert len(responses.answers) == 3 * 6 + 1 + 1 + 1 + 1
     assert all(answer.plays >= 1 for answer in responses.answers if answer.task == "naturalness")
-    positions = responses.placings()[0].positions
+    positions = responses.boards()[0].positions
     assert (positions[:, 1] > 600).all()
     assert (positions[::2, 0] < 400).all() and (positions[1::2, 0] > 600).all()
 
@@ -234,7 +234,7 @@ def test_all_tasks_are_done_on_a_phone(test, visit):
         tap(page, "#view-board .next")
         page.get_by_role("heading", name="Anything you want").wait_for()
         finish(page)
-    assert len(read_responses(test).placings()) == 1
+    assert len(read_responses(test).boards()) == 1
 
 
 def tap(page, selector):
@@ -382,4 +382,4 @@ def test_the_page_works_without_a_server(data, tmp_path, visit, shape):
     responses = read_responses(test)
     assert len(responses.answers) == 22
     assert responses.listeners == [0]
-    assert shape == "plane" or (responses.placings()[0].positions[:, 1] == 0).all()
+    assert shape == "plane" or (responses.boards()[0].positions[:, 1] == 0).all()

@@ -1,4 +1,4 @@
-"""local/listening_test.py as organisers call it: what it writes, and what it says when something is wrong."""
+"""local/listening_test.py as organisers call it: its output and its error messages."""
 
 import json
 import subprocess
@@ -9,8 +9,8 @@ import pytest
 from serving import running
 from toy import SYSTEMS, toy_test
 
-from vpeval.listening.folder import load_test
-from vpeval.listening.simulate import Habits, Quality, simulate_answers
+from vpeval.listening.disk import load_test
+from vpeval.listening.simulate import Quality, Spread, simulate_answers
 from vpeval.listening.store import Store
 
 SCRIPT = Path(__file__).parents[2] / "local/listening_test.py"
@@ -30,7 +30,7 @@ def fill(test):
     qualities = {system: Quality(4 + k, 5, 6, 3, 0.5) for k, system in enumerate(("original", *SYSTEMS))}
     store = Store(test.database)
     with store.transaction():
-        for answer in simulate_answers(test, qualities, Habits(), 0):
+        for answer in simulate_answers(test, qualities, Spread(), 0):
             store.enrol(answer.listener)
             store.add(answer)
     store.close()
@@ -51,7 +51,7 @@ def test_a_test_is_prepared_answered_and_analysed(data, tmp_path):
     assert r"\bottomrule" in (tmp_path / "out/latex/objective_subjective.tex").read_text()
 
 
-def test_a_listener_is_exported_and_deleted_beside_a_running_server(data, tmp_path):
+def test_a_listener_is_exported_and_deleted_while_the_server_runs(data, tmp_path):
     test = toy_test(data, tmp_path / "test")
     fill(test)
     token = next(t for t, n in test.tokens().items() if n == 1)
@@ -59,7 +59,7 @@ def test_a_listener_is_exported_and_deleted_beside_a_running_server(data, tmp_pa
         assert call("export", test.path, token, tmp_path / "one.json").returncode == 0
         assert len(json.loads((tmp_path / "one.json").read_text())["answers"]) == 22
         assert call("delete", test.path, "2").stdout == "listener 2: deleted\n"
-        assert call("delete", test.path, "2").stdout == "listener 2: nothing was there\n"
+        assert call("delete", test.path, "2").stdout == "listener 2: nothing was stored\n"
         raw = b"".join(path.read_bytes() for path in test.database.parent.iterdir())
         assert not any(name.encode() in raw for name in test.sessions[1])
         assert any(name.encode() in raw for name in test.sessions[0])
@@ -67,24 +67,24 @@ def test_a_listener_is_exported_and_deleted_beside_a_running_server(data, tmp_pa
     assert done.returncode == 1 and "'99' is neither a number from 1 to 3 nor a known token" in done.stderr
 
 
-def test_the_plan_tells_how_many_listeners_are_needed(data, tmp_path):
+def test_the_plan_prints_how_many_listeners_are_needed(data, tmp_path):
     done = prepared(data, tmp_path / "test", "--plan", "--difference", 3, "--simulations", 20)
     assert done.returncode == 0, done.stderr
-    assert "To see a difference of 3 points with a chance of 80%" in done.stdout and "listeners (power" in done.stdout
+    assert "To find a difference of 3 points with probability 80%" in done.stdout and "listeners (power" in done.stdout
     assert not (tmp_path / "test").exists()
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("dance",), "'dance' is no command; there are prepare, serve"),
-        (("serve", "nowhere"), "nowhere: is no listening test"),
-        (("analyse", "nowhere", "out"), "nowhere: is no listening test"),
+        (("dance",), "'dance' is not a command; choose from prepare, serve"),
+        (("serve", "nowhere"), "nowhere: is not a listening test"),
+        (("analyse", "nowhere", "out"), "nowhere: is not a listening test"),
         (("prepare", "--recipe", "nowhere", "a", "out"), "nowhere: no such recipe"),
         (("prepare", "--pairs", "x:y", "--data-dir", "nowhere", "a", "out"), "nowhere/x: no such data directory"),
         (("prepare", "--power", "2", "a", "out"), "expected a number from 0 to 1"),
         (("prepare", "out"), "the following arguments are required"),
-        (("export", "nowhere", "1", "x"), "nowhere: is no listening test"),
+        (("export", "nowhere", "1", "x"), "nowhere: is not a listening test"),
     ],
 )
 def test_a_mistake_is_one_message(words, message):
@@ -98,7 +98,7 @@ def test_a_contact_is_needed_and_keys_are_checked(data, tmp_path):
     assert done.returncode == 1 and "--contact is missing" in done.stderr
     (tmp_path / "key").write_text("no key")
     done = prepared(data, tmp_path / "test", "--key", tmp_path / "key")
-    assert done.returncode == 1 and "is no key" in done.stderr
+    assert done.returncode == 1 and "is not a key" in done.stderr
     done = prepared(data, tmp_path / "test", "--per-system", "3")
     assert done.returncode == 1 and "--per-system 3: give an even number" in done.stderr
     assert list(tmp_path.iterdir()) == [tmp_path / "key"]
@@ -122,7 +122,7 @@ def test_exclusion_rules_are_checked(data, tmp_path):
     test = toy_test(data, tmp_path / "test")
     fill(test)
     done = call("analyse", "--exclude", "mood", test.path, tmp_path / "out")
-    assert done.returncode == 1 and "--exclude mood: there are attention" in done.stderr
+    assert done.returncode == 1 and "--exclude mood: choose from attention" in done.stderr
 
 
 def test_a_database_that_is_none_is_named(data, tmp_path):

@@ -1,4 +1,4 @@
-"""The folder of a test: levels, names, manifest, refusal to lose anything."""
+"""The directory of a test: levels, names, manifest, no overwriting."""
 
 import html
 import json
@@ -7,15 +7,21 @@ import subprocess
 import numpy as np
 import pytest
 import soundfile as sf
-from toy import KEY, SYSTEMS, WORDING, make_data, toy_material, toy_test
+from toy import KEY, SYSTEMS, TEXTS, make_data, toy_material, toy_test
 
 from vpeval.audio.io import RATE, write_wave
 from vpeval.core.errors import InputError
-from vpeval.listening import tones
-from vpeval.listening.design import Plan
-from vpeval.listening.folder import check_manifest, load_test
-from vpeval.listening.levels import Loudness, common_level, loudness
-from vpeval.listening.prepare import Wording, prepare
+from vpeval.listening.design import DesignOptions
+from vpeval.listening.disk import check_manifest, load_test
+from vpeval.listening.prepare_test import (
+    Loudness,
+    PrepareOptions,
+    Texts,
+    check_recording,
+    common_level,
+    loudness,
+    prepare,
+)
 
 
 def test_all_recordings_have_one_level_and_none_clips(test):
@@ -70,7 +76,7 @@ def test_the_manifest_is_that_of_sha256sum_and_every_change_is_noticed(test):
     with pytest.raises(InputError, match="has changed"):
         check_manifest(test.path)
     audio.unlink()
-    with pytest.raises(InputError, match="is missing"):
+    with pytest.raises(InputError, match="in the manifest but missing"):
         check_manifest(test.path)
     audio.write_bytes(content)
     (test.path / "public/new").write_text("x")
@@ -78,7 +84,7 @@ def test_the_manifest_is_that_of_sha256sum_and_every_change_is_noticed(test):
         check_manifest(test.path)
 
 
-def test_neither_names_nor_pages_tell_the_system(data, tmp_path):
+def test_neither_names_nor_pages_reveal_the_system(data, tmp_path):
     test = toy_test(data, tmp_path / "test", without_server=True)
     for path in (test.path / "public").rglob("*"):
         secrets = (*SYSTEMS, "toy_test", "nontarget")
@@ -98,7 +104,7 @@ def test_a_test_is_read_as_it_was_drawn(data, tmp_path):
     assert test.settings.systems == ("original", *SYSTEMS)
 
 
-def test_answers_and_foreign_folders_are_never_overwritten(data, tmp_path):
+def test_answers_and_other_directories_are_never_overwritten(data, tmp_path):
     test = toy_test(data, tmp_path / "test")
     toy_test(data, tmp_path / "test")
     (test.path / "answers/answers.db").write_text("x")
@@ -111,12 +117,12 @@ def test_answers_and_foreign_folders_are_never_overwritten(data, tmp_path):
 
 
 def test_texts_of_the_organisers_are_text(data, tmp_path):
-    wording = Wording("<b>Title</b>", "a@b.org & <i>c</i>", "First <script>alert(1)</script>\n\nSecond")
-    test = prepare(tmp_path / "test", toy_material(data), Plan(1, 2, boards=0), wording, key=KEY)
+    texts = Texts("<b>Title</b>", "a@b.org & <i>c</i>", "First <script>alert(1)</script>\n\nSecond")
+    test = prepare(tmp_path / "test", toy_material(data), DesignOptions(1, 2, boards=0), texts, PrepareOptions(key=KEY))
     page = (test.path / "public/index.html").read_text()
     assert "<b>" not in page and "<i>" not in page and "<script>alert" not in page
     assert html.escape("First <script>alert(1)</script>") in page
-    assert WORDING.contact not in page
+    assert TEXTS.contact not in page
 
 
 def test_a_damaged_design_is_named_with_its_line(test):
@@ -125,7 +131,7 @@ def test_a_damaged_design_is_named_with_its_line(test):
     path.write_text("\n".join([*lines[:3], lines[3].replace("\t", " ", 1), *lines[4:]]) + "\n")
     with pytest.raises(InputError, match=r"design\.tsv:4: 13 columns"):
         load_test(test.path)
-    with pytest.raises(InputError, match="is no listening test"):
+    with pytest.raises(InputError, match="is not a listening test"):
         load_test(test.path / "public")
     (test.path / "private/test.json").write_text(json.dumps({"format": 1}))
     with pytest.raises(InputError, match="does not describe"):
@@ -134,7 +140,7 @@ def test_a_damaged_design_is_named_with_its_line(test):
 
 @pytest.mark.parametrize("count", range(3, 10))
 def test_as_many_tones_are_heard_as_the_check_says(count):
-    wave = tones.tones(count, -26)
+    wave = check_recording(f"tones-{count}", -26)
     loud = np.abs(wave).reshape(-1, 1) > 0.01
     active = np.convolve(loud.ravel(), np.ones(320), "same") > 0
     assert np.count_nonzero(np.diff(active.astype(int)) == 1) == count
@@ -142,7 +148,7 @@ def test_as_many_tones_are_heard_as_the_check_says(count):
 
 @pytest.mark.parametrize("place", [1, 2, 3])
 def test_over_headphones_one_tone_is_quietest_and_over_loudspeakers_another(place):
-    wave = tones.quietest(place, -26)
+    wave = check_recording(f"quietest-{place}", -26)
     starts = [int((0.4 + 1.2 * k) * RATE) for k in range(3)]
     parts = [wave[start : start + int(0.8 * RATE)] for start in starts]
     assert np.argmin([np.square(part).mean() for part in parts]) == place - 1

@@ -1,4 +1,4 @@
-"""The server against everything that is not a listener doing as told."""
+"""The server: answers, hostile requests, privacy."""
 
 import itertools
 import json
@@ -64,7 +64,7 @@ def test_an_answer_is_kept_once_however_often_it_is_sent(visitor):
     visitor.hear(visitor.of("rating"))
     assert visitor.answer()[0] == 201
     assert visitor.answer()[0] == 200
-    assert visitor.answer(value=6) == (409, {"error": "this question is already answered, and the first answer counts"})
+    assert visitor.answer(value=6) == (409, {"error": "this question is already answered; the first answer counts"})
     assert [row["value"] for row in visitor.kept()] == ["5"]
 
 
@@ -149,7 +149,7 @@ def test_a_body_that_is_too_large_or_of_another_type_is_refused(refused_visitor)
 def test_no_path_leads_out_of_the_pages(refused_visitor, path):
     status, _, content = ask(refused_visitor.address, path, refused_visitor.token)
     assert status == 404
-    assert json.loads(content) in ({"error": "no such page"}, {"error": "this is no recording of yours"})
+    assert json.loads(content) in ({"error": "no such page"}, {"error": "no such recording"})
 
 
 def test_recordings_of_others_are_not_sent(served):
@@ -173,9 +173,9 @@ def test_nothing_happens_before_consent(served):
     assert Store(test.database).export(9)["since"] is None
 
 
-def test_an_answer_counts_only_when_the_recordings_can_have_been_heard(visitor):
+def test_an_answer_counts_only_when_the_recordings_can_have_been_played(visitor):
     clips = [visitor.test.names[clip] for clip in visitor.pages[visitor.of("rating")].clips]
-    refused = (403, {"error": "the recording was not heard to its end"})
+    refused = (403, {"error": "play the recording to its end first"})
     assert visitor.answer() == refused
     ask(visitor.address, f"api/audio/{clips[0]}", visitor.token, method="HEAD")
     assert visitor.answer() == refused
@@ -202,7 +202,7 @@ def test_script_in_a_comment_stays_text(visitor):
     assert visitor.answer("comment", "comment", "x" * 2001)[0] == 400
 
 
-def test_nothing_on_the_side_of_the_listeners_betrays_the_design(served):
+def test_nothing_that_listeners_can_reach_reveals_the_design(served):
     """Crawl everything that a listener can reach, errors included, and look for names of systems, sets and speakers."""
     test, address = served
     visitor = Visitor(served, 8)

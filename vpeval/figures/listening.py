@@ -1,4 +1,4 @@
-"""What listeners said (VoicePrivacy 2020 supplement, Figures 24 to 30): violins, tests, DET curves, maps."""
+"""Figures of listening tests (VoicePrivacy 2020 supplement, Figures 24 to 30): violins, tests, DET curves, maps."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from matplotlib.patches import Patch
 
 from vpeval.figures.data import Results, read_side_file
 from vpeval.figures.style import INK, MUTED, NEUTRAL, PALE, PALETTE, grid, legend, system_colours
-from vpeval.listening.describe import ATTACKER
-from vpeval.listening.objective import pair_up
-from vpeval.listening.opinions import VERIFICATION
+from vpeval.listening.analysis import pair_metrics
+from vpeval.listening.ratings import ATTACKER, VERIFICATION
 from vpeval.metrics.curves import det_curve
 from vpeval.metrics.scores import pool
 from vpeval.records.attacks import IGNORANT, UNPROTECTED
@@ -170,7 +169,7 @@ def against_machine(results: Results) -> Figure | None:
     attackers = sorted({e.record.attacker for e in machine if e.model == IGNORANT})
     if not sides or not attackers:
         return None
-    pairs = pair_up(own, [e.record for e in machine if e.record.attacker == attackers[0]])
+    pairs = pair_metrics(own, [e.record for e in machine if e.record.attacker == attackers[0]])
     if not any(pairs.values()):
         return None
     colours = system_colours(sides)

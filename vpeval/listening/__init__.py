@@ -1,1 +1,1 @@
-"""Listening tests: drawing them, the page and its server, and the analysis of what listeners answered."""
+"""Listening tests: design, preparation, web page and server, and the analysis of the answers."""

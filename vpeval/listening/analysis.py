@@ -1,39 +1,51 @@
-"""The analysis of a listening test: from answers to records, and to the files that tables and figures are views of."""
+"""Analysis of a listening test: from answers to records, and the comparison with objective results.
+
+Objective results are those of the ignorant attacker, who also compares anonymised trials with original enrolment, and
+those of the original data (VoicePrivacy 2020 supplement, Table 18 and Figures 27 to 30).
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.listening import objective
-from vpeval.listening.answers import TASKS
-from vpeval.listening.folder import ListeningTest
-from vpeval.listening.linking import linking_records, listeners_map, pair_scores
-from vpeval.listening.opinions import (
+from vpeval.listening.answers import Ratings, Responses, read_responses
+from vpeval.listening.boards import linking_records, mean_map, pair_scores
+from vpeval.listening.disk import ListeningTest
+from vpeval.listening.exclusion import Listener, check_listeners, excluded
+from vpeval.listening.ratings import (
+    ATTACKER,
     GROUPS,
+    VERIFICATION,
     Comparison,
+    Estimate,
     compare_systems,
     difference_records,
+    draw,
     group_ratings,
+    make_record,
     mean_records,
     verification_records,
 )
-from vpeval.listening.quality import Listener, excluded, judge_listeners
-from vpeval.listening.resample import draw
-from vpeval.listening.responses import Ratings, Responses, read_responses
+from vpeval.metrics.bootstrap import Interval
+from vpeval.records.attacks import IGNORANT, UNPROTECTED, attack_model
+from vpeval.records.names import ORIGINAL
 from vpeval.records.record import Record, read_records, write_records
 
-FOLDER = "listening"
+DIRECTORY = "listening"
 SIDE_FILE = "scores.json"
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to analyse: rules that exclude, level of the tests, resamples, seed, and the attacker to compare with."""
+    """Options of the analysis; `attacker`: whose objective results to compare with (empty: the first one found)."""
 
     rules: tuple[str, ...] = ("attention", "constant")
     alpha: float = 0.01
@@ -43,8 +55,19 @@ class Options:
 
 
 @dataclass(frozen=True)
+class MetricPair:
+    """One objective and one subjective number for the same trials."""
+
+    system: str
+    set: str
+    gender: str
+    objective: float
+    subjective: float
+
+
+@dataclass(frozen=True)
 class Analysis:
-    """Everything that was found."""
+    """All results of a test."""
 
     test: ListeningTest
     options: Options
@@ -53,49 +76,47 @@ class Analysis:
     comparisons: Sequence[Comparison]
     records: Sequence[Record]
     correlations: Sequence[Record]
-    pairs: dict[str, list[objective.Both]]
+    pairs: Mapping[str, Sequence[MetricPair]]
     attacker: str
 
     @property
-    def gone(self) -> list[Listener]:
-        """Who was left out."""
+    def excluded(self) -> list[Listener]:
+        """The listeners who were left out."""
         return excluded(self.listeners, self.options.rules)
 
 
 def analyse(test: ListeningTest, runs: Path, options: Options) -> Analysis:
-    """Analyse the answers to a test; objective numbers are looked for in `runs`."""
-    attacker, machine = objective.read_objective(runs, test.settings.systems, options.attacker)
-    everything = read_responses(test)
-    listeners = judge_listeners(everything)
-    gone = excluded(listeners, options.rules)
-    responses = everything.without(each.listener for each in gone)
+    """Analyse the answers to a test; objective results are searched for in `runs`."""
+    attacker, objective = _read_objective(runs, test.settings.systems, options.attacker)
+    all_responses = read_responses(test)
+    listeners = check_listeners(all_responses)
+    removed = excluded(listeners, options.rules)
+    responses = all_responses.without(each.listener for each in removed)
     if not responses.answers:
-        raise InputError(
-            f"all {len(gone)} listeners break a rule of --exclude; look at them before excluding", test.path
-        )
-    notes: dict[str, object] = {"excluded": len(gone), "seed": options.seed}
+        raise InputError(f"--exclude removes all {len(removed)} listeners; inspect their answers first", test.path)
+    notes: dict[str, object] = {"excluded": len(removed), "seed": options.seed}
     if options.resamples:
         notes |= {"interval": "listener and speaker bootstrap", "resamples": options.resamples}
     if test.settings.simulated:
         notes["listeners"] = "SIMULATED"
-    tables = {task: responses.ratings(task) for task in TASKS["rating"]}
-    records, comparisons = _opinions(tables, responses, options, notes)
-    placings = responses.placings()
-    records += linking_records(placings, options.resamples, options.seed, notes)
+    records, comparisons = _rating_records(responses, options, notes)
+    records += linking_records(responses.boards(), options.resamples, options.seed, notes)
     records = [record.tagged({"recipe": test.settings.recipe}) for record in records]
-    pairs = objective.pair_up(records, machine)
+    pairs = pair_metrics(records, objective)
     plain = {name: value for name, value in notes.items() if name not in ("interval", "resamples", "seed")}
-    correlations = objective.correlation_records(pairs, attacker, plain)
-    correlations = [record.tagged({"recipe": test.settings.recipe}) for record in correlations]
+    correlations = [
+        record.tagged({"recipe": test.settings.recipe}) for record in _correlation_records(pairs, attacker, plain)
+    ]
     return Analysis(test, options, listeners, responses, comparisons, records, correlations, pairs, attacker)
 
 
-def _opinions(
-    tables: dict[str, Ratings], responses: Responses, options: Options, notes: dict[str, object]
+def _rating_records(
+    responses: Responses, options: Options, notes: dict[str, object]
 ) -> tuple[list[Record], list[Comparison]]:
+    tables = responses.rating_tables()
     for task, ratings in tables.items():
         if not len(ratings):
-            raise InputError(f"nobody has answered '{task}' yet; come back when somebody has", responses.test.path)
+            raise InputError(f"has no answers to '{task}' yet; analyse it later", responses.test.path)
     spks = len(tables["similarity"].names.spks)
     draws = draw(responses.listeners, responses.test.settings.listeners, spks, options.resamples, options.seed)
     comparisons = compare_systems(tables)
@@ -105,48 +126,116 @@ def _opinions(
     return records, comparisons
 
 
-def tables_of(runs: Path, systems: Sequence[str]) -> list[Path]:
-    """The tables with what listeners and machines found, those of the listeners first: they are the newest."""
-    fresh = [runs / system / FOLDER / "records.jsonl" for system in systems]
-    machine = [path for system in systems for path in sorted((runs / system).glob("*/records.jsonl"))]
-    return list(dict.fromkeys((*fresh, *machine)))
+def _read_objective(runs: Path, systems: Sequence[str], attacker: str) -> tuple[str, list[Record]]:
+    """Verification records of the ignorant attacker (the first, if none is named) and of the original data."""
+    wanted = {objective for objective, _ in VERIFICATION.values()}
+    records = []
+    for system in systems:
+        model = UNPROTECTED if system == ORIGINAL else IGNORANT
+        for path in sorted((runs / system).glob("*/records.jsonl")):
+            for record in read_records(path):
+                is_objective = record.metric in wanted and record.attacker != ATTACKER
+                if is_objective and record.system == system and attack_model(record) == model:
+                    records.append(record)
+    attackers = sorted({record.attacker for record in records if record.system != ORIGINAL})
+    if attacker and attacker not in attackers:
+        raise InputError(f"--attacker {attacker}: {runs} has results of {', '.join(attackers) or 'no attacker'}")
+    chosen = attacker or (attackers[0] if attackers else "")
+    return chosen, [record for record in records if record.attacker == chosen]
+
+
+def pair_metrics(subjective: Iterable[Record], objective: Iterable[Record]) -> dict[str, list[MetricPair]]:
+    """Pairs of numbers for the same system, set and gender, by the name of the subjective metric."""
+    known = {(r.metric, r.system, r.set, r.gender): r.value for r in objective}
+    found: dict[str, list[MetricPair]] = {name: [] for name in VERIFICATION}
+    for record in subjective:
+        if record.metric in VERIFICATION and record.set:
+            place = (record.system, record.set, record.gender)
+            other = known.get((VERIFICATION[record.metric][0], *place))
+            if other is not None and math.isfinite(other) and math.isfinite(record.value):
+                found[record.metric].append(MetricPair(*place, other, record.value))
+    return found
+
+
+def _correlation_records(
+    pairs: Mapping[str, Sequence[MetricPair]], attacker: str, notes: Mapping[str, object]
+) -> list[Record]:
+    """Pearson's correlation of each metric over systems and sets, with and without the original data.
+
+    Fisher's interval assumes independent points. Points of one system are not, so it is too narrow.
+    """
+    records = []
+    for metric, found in pairs.items():
+        for systems in ("all", "anonymised"):
+            chosen = [pair for pair in found if systems == "all" or pair.system != ORIGINAL]
+            x = np.array([pair.objective for pair in chosen])
+            y = np.array([pair.subjective for pair in chosen])
+            if len(chosen) < 3 or not x.std() or not y.std():
+                continue
+            r = float(np.clip(np.corrcoef(x, y)[0, 1], -1, 1))
+            interval = _fisher(r, len(chosen))
+            own = {"interval": "Fisher z, points taken for independent"} if interval else {}
+            params = {"of": metric, "with": VERIFICATION[metric][0], "objective_attacker": attacker, "systems": systems}
+            counts = {"points": len(chosen), "systems": len({pair.system for pair in chosen})}
+            estimate = Estimate(r, interval, counts)
+            record = make_record("listening_correlation", estimate, ("", "", ""), params, {**notes, **own})
+            records.append(record.tagged({"condition": ""}))
+    return records
+
+
+def _fisher(r: float, points: int) -> Interval | None:
+    if points < 4:
+        return None
+    if abs(r) == 1:
+        return Interval(r, r)
+    centre, half = math.atanh(r), 1.959964 / math.sqrt(points - 3)
+    return Interval(math.tanh(centre - half), math.tanh(centre + half))
+
+
+def record_tables(runs: Path, systems: Sequence[str]) -> list[Path]:
+    """The record tables of listeners, then those of all other results of the systems."""
+    own = [runs / system / DIRECTORY / "records.jsonl" for system in systems]
+    others = [path for system in systems for path in sorted((runs / system).glob("*/records.jsonl"))]
+    return list(dict.fromkeys((*own, *others)))
 
 
 def write_runs(analysis: Analysis, runs: Path) -> list[Path]:
-    """Write ``<runs>/<system>/listening/``: records, and the scores behind them for the figures."""
-    tables = {task: analysis.responses.ratings(task) for task in TASKS["rating"]}
-    placings = analysis.responses.placings()
+    """Write ``<runs>/<system>/listening/``: the records, and their scores for the figures."""
+    tables = analysis.responses.rating_tables()
     written = []
-    for i, system in enumerate(analysis.test.settings.systems):
-        folder = runs / system / FOLDER
-        _refuse_foreign(folder, analysis.test.settings.simulated)
-        scores: dict[str, object] = {"groups": {}, "simulated": analysis.test.settings.simulated}
-        groups = {}
-        for group in GROUPS:
-            own = group_ratings(tables, group)
-            own = own.where(own.system == i)
-            cells = {
-                f"{name} {gender}".strip(): own.score[own.cell == k] for k, (name, gender) in enumerate(own.names.cells)
-            }
-            groups[group] = {cell: sorted(values.round(6).tolist()) for cell, values in cells.items()}
-        scores["groups"] = groups
-        boards = [placing for placing in placings if placing.system == system]
-        if boards:
-            score, same, _ = pair_scores(boards)
-            scores["distances"] = {
-                "same": sorted((-score[same]).round(6).tolist()),
-                "different": sorted((-score[~same]).round(6).tolist()),
-            }
-            scores["map"] = listeners_map(boards)
-        own_records = [r.with_files({FOLDER: SIDE_FILE}) for r in analysis.records if r.system == system]
-        write_text(folder / SIDE_FILE, json.dumps(scores) + "\n")
-        write_records(folder / "records.jsonl", own_records)
-        written.append(folder / "records.jsonl")
+    for system in analysis.test.settings.systems:
+        directory = runs / system / DIRECTORY
+        _refuse_real_listeners(directory, analysis.test.settings.simulated)
+        scores = _side_file(analysis, tables, system)
+        records = [r.with_files({DIRECTORY: SIDE_FILE}) for r in analysis.records if r.system == system]
+        write_text(directory / SIDE_FILE, json.dumps(scores) + "\n")
+        write_records(directory / "records.jsonl", records)
+        written.append(directory / "records.jsonl")
     return written
 
 
-def _refuse_foreign(folder: Path, simulated: bool) -> None:
-    """Simulated results never take the place of what people answered."""
-    path = folder / "records.jsonl"
+def _side_file(analysis: Analysis, tables: Mapping[str, Ratings], system: str) -> dict[str, object]:
+    """The scores of a system: of each group by cell, and the distances and the map of its boards."""
+    groups = {}
+    for group in GROUPS:
+        own = group_ratings(tables, group)
+        own = own.where(own.system == own.names.systems.index(system))
+        groups[group] = {
+            f"{name} {gender}".strip(): sorted(own.score[own.cell == k].round(6).tolist())
+            for k, (name, gender) in enumerate(own.names.cells)
+        }
+    scores: dict[str, object] = {"groups": groups, "simulated": analysis.test.settings.simulated}
+    if boards := [board for board in analysis.responses.boards() if board.system == system]:
+        score, same, _ = pair_scores(boards)
+        scores["distances"] = {
+            name: sorted((-score[mask]).round(6).tolist()) for name, mask in (("same", same), ("different", ~same))
+        }
+        scores["map"] = mean_map(boards)
+    return scores
+
+
+def _refuse_real_listeners(directory: Path, simulated: bool) -> None:
+    """Simulated results must not replace those of real listeners."""
+    path = directory / "records.jsonl"
     if simulated and path.is_file() and any("listeners" not in record.notes for record in read_records(path)):
-        raise InputError("holds results of real listeners; simulated ones go elsewhere", path)
+        raise InputError("holds results of real listeners; write simulated ones to another directory", path)

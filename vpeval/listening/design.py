@@ -1,21 +1,21 @@
-"""The draw of a listening test: who hears what, and in which order.
+"""The design of a listening test: which listener hears what, and in which order.
 
-Every listener hears every system, the original data among them, equally often: in M blocks, each of which has every
-system once, in the order of a row of a Williams square (a Latin square in which every system also follows every other
-equally often; Williams, Experimental designs balanced for the estimation of residual effects, 1949). Half of the M
-pages of a system are same-speaker, half are different-speaker pairs. Sets and genders (cells) go round: over as many
-listeners as there are cells, every system meets every cell equally often with either kind of pair; within a listener
-their numbers differ by at most one per kind.
+Every listener hears every system, the original data among them, equally often: in M blocks that contain every system
+once, in the order of a row of a Williams square (a Latin square in which every system also follows every other equally
+often; Williams, Experimental designs balanced for the estimation of residual effects, 1949). Half of the M pages of a
+system are same-speaker, half are different-speaker pairs. Sets and genders (cells) rotate: over as many listeners as
+there are cells, every system meets every cell equally often with either kind of pair; within a listener their numbers
+differ by at most one per kind.
 
-No listener hears an utterance twice, in whatever rendering; a sentence is repeated only where no other is left. All
-systems go through the trials of a cell in the same order, which takes the speakers in turn, so that systems are
-compared on the same trials and no speaker dominates.
+No listener hears an utterance twice, original or anonymised; a sentence is repeated only where no other is left. All
+systems use the trials of a cell in the same order, which takes the speakers in turn, so that systems are compared on
+the same trials and speakers are balanced.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -34,12 +34,12 @@ _ATTEMPTS = 20
 
 
 @dataclass(frozen=True)
-class Plan:
+class DesignOptions:
     """The sizes of a test.
 
     `per_system` pages of each system for every listener; `boards` placing tasks with `board_spks` speakers of
     `board_utts` utterances; `attention` counting tasks; `headphones` rounds of the headphone check; every trial of a
-    system is meant to be judged by about `ratings` listeners.
+    system should be rated by about `ratings` listeners.
     """
 
     listeners: int
@@ -56,15 +56,17 @@ class Plan:
         """Refuse sizes that cannot be balanced."""
         if self.per_system < 2 or self.per_system % 2:
             raise InputError(
-                f"--per-system {self.per_system}: give an even number, for as many same-speaker pages as others"
+                f"--per-system {self.per_system}: give an even number (half same-speaker, half different-speaker pages)"
             )
         if self.boards and (self.board_spks < 2 or self.board_utts < 2):
-            raise InputError("a board needs at least two speakers with two utterances each to have both kinds of pairs")
+            raise InputError(
+                "--board-spks and --board-utts: a board requires at least two speakers with two utterances each"
+            )
 
 
 @dataclass(frozen=True)
 class Page:
-    """What a listener is shown at one position; `truth` is the right answer of a check."""
+    """A page at one position of a session; `truth` is the correct answer of a check."""
 
     listener: int
     position: int
@@ -79,7 +81,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class _Ask:
+class _Slot:
     """A page before its trial is chosen."""
 
     system: str
@@ -87,10 +89,11 @@ class _Ask:
     is_target: bool
 
 
-def draw_design(material: Material, plan: Plan, seed: int = 0) -> list[Page]:
-    """All pages of all listeners, in order; the same for the same material, plan and seed."""
-    plan.check()
-    return [page for session in _Drawer(material, plan, seed).sessions() for page in session]
+def draw_design(material: Material, options: DesignOptions, seed: int = 0) -> list[Page]:
+    """All pages of all listeners, in order; deterministic for the same material, options and seed."""
+    options.check()
+    drawer = _Drawer(material, options, seed)
+    return [page for listener in range(options.listeners) for page in drawer.session(listener)]
 
 
 def williams(systems: int) -> list[list[int]]:
@@ -107,8 +110,8 @@ def williams(systems: int) -> list[list[int]]:
 
 
 class _Drawer:
-    def __init__(self, material: Material, plan: Plan, seed: int) -> None:
-        self.material, self.plan, self.seed = material, plan, seed
+    def __init__(self, material: Material, options: DesignOptions, seed: int) -> None:
+        self.material, self.options, self.seed = material, options, seed
         self.cells = material.cells
         self.rows = williams(len(material.systems))
         self.pools = {
@@ -123,38 +126,36 @@ class _Drawer:
             for (cell, kind), pool in self.pools.items()
         }
         self.enroll_uses: Counter[tuple[str, str]] = Counter()
-        self.boards = {cell: self._board_variants(cell) for cell in self.cells} if plan.boards else {}
+        self.boards = {cell: self._board_variants(cell) for cell in self.cells} if options.boards else {}
         self.volume = self._volume_clip()
 
-    def sessions(self) -> Iterator[list[Page]]:
-        for listener in range(self.plan.listeners):
-            yield self._session(listener)
-
     def _pool_size(self) -> int:
-        """How many trials of a cell and kind are used: enough for one listener, and for the wanted ratings of each."""
-        pages = self.plan.per_system / 2 / len(self.cells)
+        """How many trials of a cell and kind to use: enough for one listener, and for the wanted ratings of each."""
+        pages = self.options.per_system / 2 / len(self.cells)
         one_listener = 3 * pages * len(self.material.systems) + 2
-        return int(np.ceil(max(one_listener, self.plan.listeners * pages / self.plan.ratings)))
+        return int(np.ceil(max(one_listener, self.options.listeners * pages / self.options.ratings)))
 
     def _volume_clip(self) -> Clip:
-        """An enrolment utterance that serves nothing else: the speaker with the most can spare one."""
-        spare = max(
-            ((len(utts), spk, name) for name, spks in self.material.enroll_utts.items() for spk, utts in spks.items()),
-            key=lambda found: (found[0], found[1]),
+        """An enrolment utterance that is used for nothing else, of the speaker with the most utterances."""
+        found = (
+            (len(utts), spk, name) for name, spks in self.material.enroll_utts.items() for spk, utts in spks.items()
         )
-        return Clip(ORIGINAL, spare[2], self.material.enroll_utts[spare[2]][spare[1]][-1])
+        _, spk, name = max(found, key=lambda each: each[:2])
+        return Clip(ORIGINAL, name, self.material.enroll_utts[name][spk][-1])
 
-    def _session(self, listener: int) -> list[Page]:
-        boards, heard = self._draw_boards(listener)
+    def session(self, listener: int) -> list[Page]:
+        boards, used = self._draw_boards(listener)
         pages = [Page(listener, 0, "volume", clips=(self.volume,))]
         rng = generator(self.seed, "checks", listener)
-        for _ in range(self.plan.headphones):
+        for _ in range(self.options.headphones):
             answer = int(rng.choice(list(QUIETEST)))
             pages.append(Page(listener, 0, "quietest", clips=(Clip("", "", f"quietest-{answer}"),), truth=answer))
-        ratings = self._draw_ratings(listener, heard)
-        # Not among the first two or last pages, where anyone is attentive.
+        ratings = self._draw_ratings(listener, used)
+        # Not among the first two pages or the last one, where everybody is attentive.
         places = range(min(2, len(ratings)), max(min(2, len(ratings)) + 1, len(ratings) - 1))
-        checks = sorted(int(i) for i in rng.choice(list(places), min(self.plan.attention, len(places)), replace=False))
+        checks = sorted(
+            int(i) for i in rng.choice(list(places), min(self.options.attention, len(places)), replace=False)
+        )
         for shift, place in enumerate(checks):
             answer = int(rng.choice(list(TONE_COUNTS)))
             check = Page(listener, 0, "tones", clips=(Clip("", "", f"tones-{answer}"),), truth=answer)
@@ -162,73 +163,83 @@ class _Drawer:
         pages += [*ratings, *boards, Page(listener, 0, "comment")]
         return [replace(page, position=position) for position, page in enumerate(pages)]
 
-    def _asks(self, listener: int) -> list[_Ask]:
-        asks = []
-        half = self.plan.per_system // 2
-        for block in range(self.plan.per_system):
+    def _slots(self, listener: int) -> list[_Slot]:
+        slots = []
+        half = self.options.per_system // 2
+        for block in range(self.options.per_system):
             for s in self.rows[(listener + block) % len(self.rows)]:
                 different = (block + s + listener) % 2
                 place = listener + s * half + block // 2 + different
-                asks.append(_Ask(self.material.systems[s], self.cells[place % len(self.cells)], not different))
-        return asks
+                slots.append(_Slot(self.material.systems[s], self.cells[place % len(self.cells)], not different))
+        return slots
 
-    def _draw_ratings(self, listener: int, heard: set[str]) -> list[Page]:
-        asks = self._asks(listener)
+    def _draw_ratings(self, listener: int, used: set[str]) -> list[Page]:
+        slots = self._slots(listener)
         for attempt in range(_ATTEMPTS):
-            # Scarce material is dealt out differently in every attempt; the order of the pages is not touched.
+            # Every attempt assigns trials in another order; the order of the pages stays.
             order = (
-                np.arange(len(asks)) if not attempt else generator(self.seed, listener, attempt).permutation(len(asks))
+                np.arange(len(slots))
+                if not attempt
+                else generator(self.seed, listener, attempt).permutation(len(slots))
             )
-            found = self._deal([asks[i] for i in order], set(heard))
+            found = self._assign([slots[i] for i in order], set(used))
             if found is None:
                 continue
             pages: dict[int, Page] = {}
             for i, (trial, enroll_utt) in zip(order, found, strict=True):
-                ask, cell = asks[i], asks[i].cell
-                queue = self.queues[ask.system, cell, ask.is_target]
+                slot, cell = slots[i], slots[i].cell
+                queue = self.queues[slot.system, cell, slot.is_target]
                 if trial in queue:
                     queue.remove(trial)
                 queue.append(trial)
                 self.enroll_uses[cell.enrolls, enroll_utt] += 1
-                clips = (Clip(ask.system, cell.trials, trial.utt), Clip(ORIGINAL, cell.enrolls, enroll_utt))
-                label = "target" if ask.is_target else "nontarget"
+                clips = (Clip(slot.system, cell.trials, trial.utt), Clip(ORIGINAL, cell.enrolls, enroll_utt))
+                label = "target" if slot.is_target else "nontarget"
                 page = Page(
-                    listener, 0, "rating", ask.system, cell.trials, cell.gender, label, clips, (trial.spk, trial.enroll)
+                    listener,
+                    0,
+                    "rating",
+                    slot.system,
+                    cell.trials,
+                    cell.gender,
+                    label,
+                    clips,
+                    (trial.spk, trial.enroll),
                 )
                 pages[int(i)] = page
-            return [pages[i] for i in range(len(asks))]
+            return [pages[i] for i in range(len(slots))]
         raise InputError(
-            f"there are too few utterances for {len(asks)} pages without hearing one twice (listener {listener + 1}); "
+            f"too few utterances for {len(slots)} pages without repeating one (listener {listener + 1}); "
             "lower --per-system, --boards or the number of systems, or add sets"
         )
 
-    def _deal(self, asks: Sequence[_Ask], heard: set[str]) -> list[tuple[Trial, str]] | None:
-        """A trial and an enrolment utterance for every page, none heard before; None where that fails."""
-        heard.add(self.volume.utt)
+    def _assign(self, slots: Sequence[_Slot], used: set[str]) -> list[tuple[Trial, str]] | None:
+        """A trial and an enrolment utterance for every page, none used before; None if that is not possible."""
+        used.add(self.volume.utt)
         sentences: set[str] = set()
         found = []
-        for ask in asks:
-            choice = self._choose(ask, heard, sentences)
+        for slot in slots:
+            choice = self._choose(slot, used, sentences)
             if choice is None:
                 return None
             trial, enroll_utt = choice
-            heard |= {trial.utt, enroll_utt}
+            used |= {trial.utt, enroll_utt}
             sentences.add(self.material.text.get(trial.utt, trial.utt))
             found.append(choice)
         return found
 
-    def _choose(self, ask: _Ask, heard: set[str], sentences: set[str]) -> tuple[Trial, str] | None:
-        queue = self.queues[ask.system, ask.cell, ask.is_target]
-        enroll_utts = self.material.enroll_utts[ask.cell.enrolls]
+    def _choose(self, slot: _Slot, used: set[str], sentences: set[str]) -> tuple[Trial, str] | None:
+        queue = self.queues[slot.system, slot.cell, slot.is_target]
+        enroll_utts = self.material.enroll_utts[slot.cell.enrolls]
         repeated = None
-        for trials in (queue, self.pools[ask.cell, ask.is_target]):
+        for trials in (queue, self.pools[slot.cell, slot.is_target]):
             for trial in trials:
-                if trial.utt in heard:
+                if trial.utt in used:
                     continue
-                utts = [utt for utt in enroll_utts[trial.enroll] if utt not in heard]
+                utts = [utt for utt in enroll_utts[trial.enroll] if utt not in used]
                 if not utts:
                     continue
-                utt = min(utts, key=lambda utt: (self.enroll_uses[ask.cell.enrolls, utt], utt))
+                utt = min(utts, key=lambda utt: (self.enroll_uses[slot.cell.enrolls, utt], utt))
                 if self.material.text.get(trial.utt, trial.utt) not in sentences:
                     return trial, utt
                 repeated = repeated or (trial, utt)
@@ -237,57 +248,56 @@ class _Drawer:
         return None
 
     def _board_variants(self, cell: Cell) -> list[tuple[Trial, ...]]:
-        """Sets of points for a board that share no utterance, each of different speakers with as many utterances."""
-        plan = self.plan
-        spoken: dict[str, list[Trial]] = {}
+        """Boards that share no utterance, each with `board_utts` utterances of `board_spks` speakers."""
+        options = self.options
+        by_spk: dict[str, list[Trial]] = {}
         for trial in sorted(self.material.trials[cell], key=lambda trial: trial.utt):
-            utts = spoken.setdefault(trial.spk, [])
+            utts = by_spk.setdefault(trial.spk, [])
             if all(trial.utt != other.utt for other in utts):
                 utts.append(trial)
         rng = generator(self.seed, "boards", cell)
-        queues = {spk: [spoken[spk][i] for i in rng.permutation(len(spoken[spk]))] for spk in sorted(spoken)}
-        wanted = -(-plan.listeners * plan.boards // (len(self.material.systems) * len(self.cells) * plan.ratings))
+        queues = {spk: [by_spk[spk][i] for i in rng.permutation(len(by_spk[spk]))] for spk in sorted(by_spk)}
+        wanted = -(
+            -options.listeners * options.boards // (len(self.material.systems) * len(self.cells) * options.ratings)
+        )
         variants: list[tuple[Trial, ...]] = []
-        while len(variants) < max(wanted, plan.boards):
-            able = [spk for spk, queue in queues.items() if len(queue) >= plan.board_utts]
-            if len(able) < plan.board_spks:
+        while len(variants) < max(wanted, options.boards):
+            able = [spk for spk, queue in queues.items() if len(queue) >= options.board_utts]
+            if len(able) < options.board_spks:
                 break
-            # Speakers with the most utterances left first, so that nobody is used up early.
-            chosen = sorted(rng.permutation(able).tolist(), key=lambda spk: -len(queues[spk]))[: plan.board_spks]
-            variants.append(tuple(queues[spk].pop() for spk in chosen for _ in range(plan.board_utts)))
+            # Speakers with the most utterances left first, so that none runs out early.
+            chosen = sorted(rng.permutation(able).tolist(), key=lambda spk: -len(queues[spk]))[: options.board_spks]
+            variants.append(tuple(queues[spk].pop() for spk in chosen for _ in range(options.board_utts)))
         if not variants:
             raise InputError(
-                f"{cell.trials} has not {plan.board_spks} speakers with {plan.board_utts} utterances for a board; "
+                f"{cell.trials}: a board requires {options.board_spks} speakers with {options.board_utts} utterances; "
                 "lower --board-spks or --board-utts, or give --boards 0"
             )
         return variants
 
     def _draw_boards(self, listener: int) -> tuple[list[Page], set[str]]:
         pages: list[Page] = []
-        heard: set[str] = set()
+        used: set[str] = set()
         systems = self.material.systems
-        for i in range(self.plan.boards):
-            turn = listener * self.plan.boards + i
+        for i in range(self.options.boards):
+            turn = listener * self.options.boards + i
             cell = self.cells[(turn // len(systems) + i) % len(self.cells)]
             round_ = turn // (len(systems) * len(self.cells))
-            variants = self.boards[cell]
-            free = [
-                variants[(round_ + k) % len(variants)]
-                for k in range(len(variants))
-                if not heard & {trial.utt for trial in variants[(round_ + k) % len(variants)]}
-            ]
+            start = round_ % len(self.boards[cell])
+            variants = self.boards[cell][start:] + self.boards[cell][:start]
+            free = [variant for variant in variants if not used & {trial.utt for trial in variant}]
             if not free:
                 raise InputError(
-                    f"{cell.trials} has too few utterances for {self.plan.boards} boards without hearing one twice; "
+                    f"{cell.trials} has too few utterances for {self.options.boards} boards without repeating one; "
                     "lower --boards, --board-spks or --board-utts"
                 )
             system = systems[turn % len(systems)]
             points = [free[0][k] for k in generator(self.seed, "points", listener, i).permutation(len(free[0]))]
-            heard |= {trial.utt for trial in points}
+            used |= {trial.utt for trial in points}
             clips = tuple(Clip(system, cell.trials, trial.utt) for trial in points)
             spks = tuple(trial.spk for trial in points)
             pages.append(Page(listener, 0, "board", system, cell.trials, cell.gender, "", clips, spks))
-        return pages, heard
+        return pages, used
 
 
 def _balanced_order(trials: Sequence[Trial], seed: int, cell: Cell) -> list[Trial]:
@@ -296,24 +306,24 @@ def _balanced_order(trials: Sequence[Trial], seed: int, cell: Cell) -> list[Tria
     queues: dict[str, dict[str, list[Trial]]] = {}
     for i in rng.permutation(len(trials)):
         queues.setdefault(trials[i].spk, {}).setdefault(trials[i].enroll, []).append(trials[i])
-    uses: Counter[str] = Counter()
-    tried: Counter[str] = Counter()
+    enroll_uses: Counter[str] = Counter()
+    utt_uses: Counter[str] = Counter()
     order = []
     spks = rng.permutation(sorted(queues)).tolist()
     while queues:
         for spk in spks:
             if spk not in queues:
                 continue
-            enrolls: Mapping[str, list[Trial]] = queues[spk]
-            enroll = min(enrolls, key=lambda name: uses[name])
-            # The utterance that was tried least: a speaker's other utterances come before the same one again.
-            trial = min(enrolls[enroll], key=lambda trial: tried[trial.utt])
-            queues[spk][enroll].remove(trial)
-            uses[enroll] += 1
-            tried[trial.utt] += 1
+            enrolls = queues[spk]
+            enroll = min(enrolls, key=lambda name: enroll_uses[name])
+            # The least used utterance: all utterances of a speaker come before one is repeated.
+            trial = min(enrolls[enroll], key=lambda trial: utt_uses[trial.utt])
+            enrolls[enroll].remove(trial)
+            enroll_uses[enroll] += 1
+            utt_uses[trial.utt] += 1
             order.append(trial)
-            if not queues[spk][enroll]:
-                del queues[spk][enroll]
-            if not queues[spk]:
+            if not enrolls[enroll]:
+                del enrolls[enroll]
+            if not enrolls:
                 del queues[spk]
     return order

@@ -1,7 +1,7 @@
-"""What a listening test can be made of: trials, enrolment utterances and the audio of every system.
+"""The data of a listening test: trials, enrolment utterances and the audio of every system.
 
-A trial of a listening test is a trial of the objective evaluation: an utterance, original or anonymised, held against
-an *original* enrolment utterance (VoicePrivacy 2020 evaluation plan, section 5.2.1).
+A trial of a listening test is a trial of the objective evaluation: an utterance, original or anonymised, is compared
+with an *original* enrolment utterance (VoicePrivacy 2020 evaluation plan, section 5.2.1).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Cell:
 
 @dataclass(frozen=True, order=True)
 class Trial:
-    """An utterance and the enrolled speaker it is held against."""
+    """An utterance and the enrolled speaker it is compared with."""
 
     enroll: str
     utt: str
@@ -40,7 +40,7 @@ class Trial:
 
 @dataclass(frozen=True, order=True)
 class Clip:
-    """A recording: an utterance of a set as a system renders it. Generated tones have neither system nor set."""
+    """A recording of an utterance, original or anonymised by a system. Generated tones have neither system nor set."""
 
     system: str
     set: str
@@ -49,7 +49,7 @@ class Clip:
 
 @dataclass(frozen=True)
 class Material:
-    """Everything a test can be drawn from."""
+    """All trials and recordings that a test can use."""
 
     recipe: str
     systems: tuple[str, ...]
@@ -60,7 +60,7 @@ class Material:
 
     @property
     def cells(self) -> list[Cell]:
-        """The cells, women and men in turn, so that neighbours differ in gender wherever they can."""
+        """The cells, genders in turn."""
         by_gender: dict[str, list[Cell]] = {}
         for cell in sorted(self.trials):
             by_gender.setdefault(cell.gender, []).append(cell)
@@ -81,94 +81,101 @@ def parse_pairs(words: Iterable[str]) -> list[tuple[str, str]]:
     for word in words:
         enrolls, colon, trials = word.partition(":")
         if not (enrolls and colon and trials):
-            raise InputError(f"'{word}' is no pair of sets; write <enrolment set>:<trial set>")
+            raise InputError(f"'{word}' is not a pair of sets; write <enrolment set>:<trial set>")
         pairs.append((enrolls, trials))
     if not pairs:
-        raise InputError("no pairs of sets; name at least one <enrolment set>:<trial set>")
+        raise InputError("no pairs of sets; give at least one <enrolment set>:<trial set>")
     return list(dict.fromkeys(pairs))
 
 
 def choose_partition(pairs: Sequence[tuple[str, str]], partition: str) -> list[tuple[str, str]]:
-    """The pairs whose trials are of a partition (dev, test), or all of them."""
+    """The pairs with trials of a partition (dev, test), or all pairs."""
     if partition == "all":
         return list(pairs)
     chosen = [pair for pair in pairs if (name := SetName.parse(pair[1])) and name.partition == partition]
     if not chosen:
-        raise InputError(f"no pair of sets is of partition '{partition}'; choose dev, test or all")
+        raise InputError(f"no pair of sets belongs to partition '{partition}'; choose dev, test or all")
     return chosen
 
 
-def load_material(
-    data: Path, recipe: str, pairs: Sequence[tuple[str, str]], systems: Sequence[str], original: bool = True
-) -> Material:
-    """Read the sets and their anonymised twins ``<set>_<system>``; everything must be there, before any work.
+def load_material(data: Path, recipe: str, pairs: Sequence[tuple[str, str]], systems: Sequence[str]) -> Material:
+    """Read the sets and their anonymised copies ``<set>_<system>``; a missing one is an InputError.
 
-    The original data are the first system of every test: its anchors.
+    The original data are the first system of every test.
     """
-    names = [ORIGINAL, *systems] if original else list(systems)
-    for name in names:
-        if not _SYSTEM.fullmatch(name):
-            raise InputError(f"'{name}' is no name of a system; use letters, digits, '.', '_', '+' and '-'")
-    if len(set(names)) < len(names):
-        raise InputError(f"a system is named twice, or one is called '{ORIGINAL}'; name each system once")
-    if len(names) < 2:
-        raise InputError("name at least one system; the original data are in every test by themselves")
+    names = _system_names(systems)
     trials: dict[Cell, tuple[Trial, ...]] = {}
     enroll_utts: dict[str, dict[str, tuple[str, ...]]] = {}
     text: dict[str, str] = {}
     wav: dict[Clip, str] = {}
     for enrolls, name in pairs:
-        enrolled = DataDir.load(data / enrolls)
-        tried = DataDir.load(data / name)
-        enroll_utts[enrolls] = _enroll_utts(enrolled)
-        _refuse_shared(enrolled, tried)
-        for cell, rows in _by_gender(enrolls, tried, enroll_utts[enrolls]).items():
-            trials[cell] = rows
-        text |= tried.utt_tables.get("text", {})
-        wav |= {Clip(ORIGINAL, enrolls, utt): enrolled.wav[utt] for utt in enrolled.utts}
+        enroll_set = DataDir.load(data / enrolls)
+        trial_set = DataDir.load(data / name)
+        enroll_utts[enrolls] = _enroll_utts(enroll_set)
+        _refuse_shared(enroll_set, trial_set)
+        trials |= _by_gender(enrolls, trial_set, enroll_utts[enrolls])
+        text |= trial_set.utt_tables.get("text", {})
+        wav |= {Clip(ORIGINAL, enrolls, utt): enroll_set.wav[utt] for utt in enroll_set.utts}
         for system in names:
-            twin = tried if system == ORIGINAL else DataDir.load(data / f"{name}_{system}")
-            missing = [utt for utt in tried.utts if utt not in twin.utt2spk]
-            if missing:
+            copy = trial_set if system == ORIGINAL else DataDir.load(data / f"{name}_{system}")
+            if missing := [utt for utt in trial_set.utts if utt not in copy.utt2spk]:
                 raise InputError(
-                    f"has no utterance '{missing[0]}' of {tried.path}; anonymise it again (run.sh --stage 3)", twin.path
+                    f"has no utterance '{missing[0]}' of {trial_set.path}; anonymise it again (run.sh --stage 3)",
+                    copy.path,
                 )
-            wav |= {Clip(system, name, utt): twin.wav[utt] for utt in tried.utts}
-    return Material(recipe, tuple(names), trials, enroll_utts, text, wav)
+            wav |= {Clip(system, name, utt): copy.wav[utt] for utt in trial_set.utts}
+    return Material(recipe, names, trials, enroll_utts, text, wav)
 
 
-def _enroll_utts(enrolled: DataDir) -> dict[str, tuple[str, ...]]:
-    chosen = set(enrolled.utts if enrolled.enrolls is None else enrolled.enrolls)
-    found = {spk: tuple(utt for utt in utts if utt in chosen) for spk, utts in enrolled.spk2utt.items()}
+def _system_names(systems: Sequence[str]) -> tuple[str, ...]:
+    names = (ORIGINAL, *systems)
+    for name in names:
+        if not _SYSTEM.fullmatch(name):
+            raise InputError(f"'{name}' is not a valid system name; use letters, digits, '.', '_', '+' and '-'")
+    if len(set(names)) < len(names):
+        raise InputError(f"a system is named twice, or one is called '{ORIGINAL}'; name each system once")
+    if not systems:
+        raise InputError("name at least one system; the original data are in every test")
+    return names
+
+
+def _enroll_utts(enroll_set: DataDir) -> dict[str, tuple[str, ...]]:
+    chosen = set(enroll_set.utts if enroll_set.enrolls is None else enroll_set.enrolls)
+    found = {spk: tuple(utt for utt in utts if utt in chosen) for spk, utts in enroll_set.spk2utt.items()}
     return {spk: utts for spk, utts in found.items() if utts}
 
 
-def _refuse_shared(enrolled: DataDir, tried: DataDir) -> None:
-    """A trial that is its own enrolment would be recognised by its words and noises."""
-    if shared := sorted(enrolled.utt2spk.keys() & tried.utt2spk.keys()):
-        raise InputError(f"utterance '{shared[0]}' is also in {enrolled.path}; keep the two apart", tried.path)
+def _refuse_shared(enroll_set: DataDir, trial_set: DataDir) -> None:
+    """A trial that is also enrolment could be recognised by its words and noises."""
+    if shared := sorted(enroll_set.utt2spk.keys() & trial_set.utt2spk.keys()):
+        raise InputError(
+            f"utterance '{shared[0]}' is also in {enroll_set.path}; use different utterances", trial_set.path
+        )
 
 
-def _by_gender(enrolls: str, tried: DataDir, known: Mapping[str, object]) -> dict[Cell, tuple[Trial, ...]]:
-    if tried.trials is None:
-        raise InputError("no such file; a listening test needs trials", tried.path / "trials")
-    gender = tried.spk_tables.get("spk2gender", {})
+def _by_gender(enrolls: str, trial_set: DataDir, known: Mapping[str, object]) -> dict[Cell, tuple[Trial, ...]]:
+    if trial_set.trials is None:
+        raise InputError("no such file; a listening test requires trials", trial_set.path / "trials")
+    gender = trial_set.spk_tables.get("spk2gender", {})
     rows: dict[Cell, list[Trial]] = {}
-    for enroll, utt, label in tried.trials:
+    for enroll, utt, label in trial_set.trials:
         if enroll not in known:
             raise InputError(
-                f"speaker '{enroll}' has no utterance in {enrolls}; enrol it or drop its trials", tried.path / "trials"
+                f"speaker '{enroll}' has no utterance in {enrolls}; enrol it or drop its trials",
+                trial_set.path / "trials",
             )
-        spk = tried.utt2spk[utt]
+        spk = trial_set.utt2spk[utt]
         if (spk == enroll) != (label == "target"):
             raise InputError(
-                f"trial '{enroll} {utt}' is labelled {label}, but utt2spk says otherwise", tried.path / "trials"
+                f"trial '{enroll} {utt}' is labelled {label}, which contradicts utt2spk", trial_set.path / "trials"
             )
-        cell = Cell(enrolls, tried.name, gender.get(spk, ""))
+        cell = Cell(enrolls, trial_set.name, gender.get(spk, ""))
         rows.setdefault(cell, []).append(Trial(enroll, utt, spk, label == "target"))
     for cell, found in rows.items():
         for label, wanted in (("target", True), ("nontarget", False)):
             if not any(trial.is_target is wanted for trial in found):
                 who = f" of gender {cell.gender}" if cell.gender else ""
-                raise InputError(f"holds no {label} trials{who}; listeners need both kinds", tried.path / "trials")
+                raise InputError(
+                    f"has no {label} trials{who}; a listening test requires both kinds", trial_set.path / "trials"
+                )
     return {cell: tuple(sorted(found)) for cell, found in rows.items()}

@@ -1,9 +1,9 @@
 """The server of a listening test.
 
-Listeners are known by a token in the Authorization header, nothing else: no cookies, no addresses, no logs of visits.
-What they get are the pages, their own recordings and their own answers. An answer is acknowledged when it is on disk;
-the same answer again is acknowledged again and kept once. A rating counts only if its recordings were sent to the
-listener at least as long ago as they last.
+Listeners are identified by a token in the Authorization header only: no cookies, no addresses, no access log. They get
+the pages, their own recordings and their own answers. An answer is acknowledged when it is on disk; sent again, it is
+acknowledged again and stored once. A rating counts only if its recordings were sent to the listener at least as long
+ago as they last.
 """
 
 from __future__ import annotations
@@ -18,17 +18,15 @@ import socket
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vpeval.core.errors import InputError
 from vpeval.core.lazy import require
 from vpeval.listening.answers import TASKS, Answer, Refused, check_answer
-from vpeval.listening.folder import ListeningTest, session_view
-from vpeval.listening.keeper import Keeper
-from vpeval.listening.limits import RateLimit
-from vpeval.listening.store import Store
+from vpeval.listening.disk import ListeningTest, session_view
+from vpeval.listening.store import Store, StoreThread
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -37,19 +35,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MOST_BYTES = 20_000
-_HEARD = 0.9
+MAX_BYTES = 20_000
+_MAX_VISITORS = 100_000
+_MIN_PLAYED = 0.9
 _PAGES = {
-    "": ("index.html", "text/html; charset=utf-8"),
-    "listen.css": ("listen.css", "text/css; charset=utf-8"),
-    "listen.js": ("listen.js", "text/javascript; charset=utf-8"),
-    "player.js": ("player.js", "text/javascript; charset=utf-8"),
-    "board.js": ("board.js", "text/javascript; charset=utf-8"),
+    "": "index.html",
+    "listen.css": "listen.css",
+    "listen.js": "listen.js",
+    "player.js": "player.js",
+    "board.js": "board.js",
 }
-_ADMIN_PAGES = {
-    "admin": ("admin.html", "text/html; charset=utf-8"),
-    "admin.js": ("admin.js", "text/javascript; charset=utf-8"),
-}
+_ADMIN_PAGES = {"admin": "admin.html", "admin.js": "admin.js"}
+_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": (
@@ -64,24 +61,62 @@ _HEADERS = {
 
 @dataclass(frozen=True)
 class Access:
-    """Who may take part: holders of listed tokens, and up to `open_places` who just come; requests a second each."""
+    """Who may take part: holders of tokens, or the first `open_places` visitors; `rate`: requests per second each."""
 
     open_places: int = 0
     rate: float = 10.0
     completion_codes: bool = True
 
 
+@dataclass(frozen=True)
+class Address:
+    """Where to listen, and the reverse proxy in front (empty: none)."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    proxy: str = ""
+
+
+@dataclass
+class RateLimit:
+    """A token bucket per visitor, in memory: `rate` requests per second on average, `burst` at once; rate 0: no limit.
+
+    >>> limit = RateLimit(1, 2, clock=lambda: 0.0)
+    >>> [limit.wait("somebody") for _ in range(3)]
+    [0.0, 0.0, 1.0]
+    """
+
+    rate: float
+    burst: float
+    clock: Callable[[], float] = time.monotonic
+    _buckets: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def wait(self, visitor: str) -> float:
+        """Seconds until the next request is allowed; 0: now, and this request counts."""
+        if not self.rate:
+            return 0.0
+        now = self.clock()
+        left, then = self._buckets.pop(visitor, (self.burst, now))
+        left = min(self.burst, left + (now - then) * self.rate)
+        allowed = left >= 1
+        self._buckets[visitor] = (left - allowed, now)
+        if len(self._buckets) > _MAX_VISITORS:
+            # The first one has made no request for the longest time.
+            del self._buckets[next(iter(self._buckets))]
+        return 0.0 if allowed else (1 - left) / self.rate
+
+
 class _Service:
-    """The answers to all requests."""
+    """The handlers of all requests."""
 
     def __init__(self, test: ListeningTest, access: Access) -> None:
         self.test, self.access = test, access
-        self.keeper = Keeper(test.database)
+        self.store = StoreThread(test.database)
         self.tokens = {} if access.open_places else test.tokens()
         self.admin_token = test.admin_token()
         self.limit = RateLimit(access.rate, 6 * access.rate)
-        # Who has no token may only fetch pages, enrol and guess; many may share an address.
-        self.strangers = RateLimit(5 * access.rate, 60 * access.rate)
+        # Visitors without a token can only fetch pages, enrol and guess tokens; many may share an address.
+        self.address_limit = RateLimit(5 * access.rate, 60 * access.rate)
         self.questions = {
             listener: sum(len(TASKS[page.kind]) for page in pages.values()) for listener, pages in test.sessions.items()
         }
@@ -96,7 +131,7 @@ class _Service:
         def work(store: Store) -> tuple[bool, list[list[str]]]:
             return self._agreed(store, listener), [[a["page"], a["task"]] for a in store.answers(listener)]
 
-        agreed, answered = await self.keeper.do(work)
+        agreed, answered = await self.store.do(work)
         view = session_view(self.test, listener)
         code = self._code(listener, len(answered))
         return _json(200, {**view, "consented": agreed, "answered": answered, "code": code})
@@ -106,13 +141,13 @@ class _Service:
         payload = await _read_json(request)
         text = self.test.settings.consent
         if payload != {"consent": text}:
-            raise Refused(400, "this is not the text of this test; load the page again")
+            raise Refused(400, "this is not the consent text of this test; load the page again")
 
         def work(store: Store) -> None:
             store.enrol(listener)
             store.consent(listener, text)
 
-        await self.keeper.do(work)
+        await self.store.do(work)
         return _json(200, {})
 
     async def answer(self, request: Request) -> Response:
@@ -122,12 +157,12 @@ class _Service:
 
         def work(store: Store) -> tuple[str, str]:
             self._refuse_without_consent(store, listener)
-            self._refuse_unheard(store, answer)
+            self._refuse_unplayed(store, answer)
             return store.add(answer), self._code(listener, store.count(listener))
 
-        outcome, code = await self.keeper.do(work)
+        outcome, code = await self.store.do(work)
         if outcome == "differs":
-            raise Refused(409, "this question is already answered, and the first answer counts")
+            raise Refused(409, "this question is already answered; the first answer counts")
         return _json(201 if outcome == "new" else 200, {"saved": True, "code": code})
 
     async def audio(self, request: Request) -> Response:
@@ -136,24 +171,24 @@ class _Service:
         listener = await self._listener(request)
         name = request.path_params["name"]
         if name not in self.clips[listener]:
-            raise Refused(404, "this is no recording of yours")
+            raise Refused(404, "no such recording")
 
         def work(store: Store) -> None:
             self._refuse_without_consent(store, listener)
             if request.method == "GET":
                 store.served(listener, name)
 
-        await self.keeper.do(work)
+        await self.store.do(work)
         return FileResponse(self.test.path / f"public/audio/{name}.wav", media_type="audio/wav")
 
     async def about(self, request: Request) -> Response:
-        self._slow_down(self.strangers, _address(request))
+        self._check_rate(self.address_limit, _address(request))
         return _json(200, {"open": bool(self.access.open_places)})
 
     async def enrol(self, request: Request) -> Response:
-        self._slow_down(self.strangers, _address(request))
+        self._check_rate(self.address_limit, _address(request))
         if await _read_json(request) != {}:
-            raise Refused(400, "nothing is asked here")
+            raise Refused(400, "send an empty object")
         places = min(self.access.open_places, self.test.settings.listeners)
         token = secrets.token_hex(16)
 
@@ -163,32 +198,34 @@ class _Service:
                 store.enrol(listener, token)
             return listener is not None
 
-        if not await self.keeper.do(work):
-            raise Refused(403, "all places are taken. Thank you for your interest!" if places else "a code is needed")
+        if not await self.store.do(work):
+            raise Refused(
+                403, "all places are taken, thank you for your interest" if places else "this test requires a code"
+            )
         return _json(201, {"token": token})
 
     async def own_data(self, request: Request) -> Response:
         listener = await self._listener(request)
-        return _json(200, await self.keeper.do(lambda store: store.export(listener)))
+        return _json(200, await self.store.do(lambda store: store.export(listener)))
 
     async def forget(self, request: Request) -> Response:
         listener = await self._listener(request)
-        await self.keeper.do_alone(lambda store: store.forget(listener))
+        await self.store.do(lambda store: store.forget(listener), own_transaction=True)
         return _json(200, {"deleted": True})
 
     async def admin(self, request: Request) -> Response:
-        self._slow_down(self.strangers, _address(request))
+        self._check_rate(self.address_limit, _address(request))
         if not hmac.compare_digest(_bearer(request).encode(), self.admin_token.encode()):
-            raise Refused(401, "this is not the token of the organisers")
-        return _json(200, await self.keeper.do(self._progress))
+            raise Refused(401, "this is not the organisers' token")
+        return _json(200, await self.store.do(self._progress))
 
-    def page(self, name: str, kind: str, folder: Path) -> Callable[[Request], Awaitable[Response]]:
+    def page(self, path: Path) -> Callable[[Request], Awaitable[Response]]:
         from starlette.responses import Response
 
-        content = (folder / name).read_bytes()
+        content, kind = path.read_bytes(), f"{_TYPES[path.suffix]}; charset=utf-8"
 
         async def answer(request: Request) -> Response:
-            self._slow_down(self.strangers, _address(request))
+            self._check_rate(self.address_limit, _address(request))
             return Response(content, media_type=kind)
 
         return answer
@@ -197,32 +234,32 @@ class _Service:
         token = _bearer(request)
         listener = self.tokens.get(token)
         if listener is None and token and self.access.open_places:
-            listener = await self.keeper.do(lambda store: store.listener_of(token))
+            listener = await self.store.do(lambda store: store.find_listener(token))
         if listener is None:
-            self._slow_down(self.strangers, _address(request))
-            raise Refused(401, "this code is not known")
-        self._slow_down(self.limit, str(listener))
+            self._check_rate(self.address_limit, _address(request))
+            raise Refused(401, "unknown code")
+        self._check_rate(self.limit, str(listener))
         return listener
 
-    def _slow_down(self, limit: RateLimit, who: str) -> None:
-        if wait := limit.wait(who):
-            raise _TooOften(wait)
+    def _check_rate(self, limit: RateLimit, visitor: str) -> None:
+        if wait := limit.wait(visitor):
+            raise _TooManyRequests(wait)
 
     def _agreed(self, store: Store, listener: int) -> bool:
         return store.consented(listener) == self.test.settings.consent
 
     def _refuse_without_consent(self, store: Store, listener: int) -> None:
         if not self._agreed(store, listener):
-            raise Refused(403, "consent comes first")
+            raise Refused(403, "agree to the consent text first")
 
-    def _refuse_unheard(self, store: Store, answer: Answer) -> None:
-        """Refuse an answer whose recordings cannot have been heard."""
+    def _refuse_unplayed(self, store: Store, answer: Answer) -> None:
+        """Refuse an answer if there was no time to play its recordings."""
         page = self.test.pages[answer.page]
         clips = page.clips[:1] if answer.task in ("naturalness", "intelligibility") else page.clips
         for name in (self.test.names[clip] for clip in clips):
             since = store.served_at(answer.listener, name)
-            if since is None or time.time() - since < _HEARD * self.test.seconds[name]:
-                raise Refused(403, "the recording was not heard to its end")
+            if since is None or time.time() - since < _MIN_PLAYED * self.test.seconds[name]:
+                raise Refused(403, "play the recording to its end first")
 
     def _code(self, listener: int, answers: int) -> str:
         """The completion code of a listener who has answered everything."""
@@ -255,7 +292,7 @@ class _Service:
         return {"places": places, "finished": finished, "listeners": rows}
 
 
-class _TooOften(Exception):
+class _TooManyRequests(Exception):
     def __init__(self, wait: float) -> None:
         super().__init__(wait)
         self.wait = wait
@@ -275,14 +312,14 @@ def make_app(test: ListeningTest, access: Access) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette):  # type: ignore[no-untyped-def]
         yield
-        service.keeper.close()
+        service.store.close()
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, Refused)
         return _json(error.status, {"error": error.reason})
 
-    async def too_often(request: Request, error: Exception) -> Response:
-        assert isinstance(error, _TooOften)
+    async def too_many(request: Request, error: Exception) -> Response:
+        assert isinstance(error, _TooManyRequests)
         response = _json(429, {"error": "too many requests; please wait a moment"})
         response.headers["Retry-After"] = str(math.ceil(error.wait))
         return response
@@ -295,12 +332,12 @@ def make_app(test: ListeningTest, access: Access) -> Starlette:
 
     async def failed(request: Request, error: Exception) -> Response:
         log.error("%s", error)
-        return _json(503, {"error": "this did not work; please try again"})
+        return _json(503, {"error": "the server could not do this; please try again"})
 
-    public, here = test.path / "public", Path(__file__).parent / "page"
-    routes = [Route(f"/{path}", service.page(*page, public)) for path, page in _PAGES.items()]
-    routes += [Route(f"/{path}", service.page(*page, here)) for path, page in _ADMIN_PAGES.items()]
-    routes += [
+    public, own = test.path / "public", Path(__file__).parent / "page"
+    routes = [
+        *(Route(f"/{path}", service.page(public / name)) for path, name in _PAGES.items()),
+        *(Route(f"/{path}", service.page(own / name)) for path, name in _ADMIN_PAGES.items()),
         Route("/api/test", service.about),
         Route("/api/session", service.session),
         Route("/api/consent", service.consent, methods=["POST"]),
@@ -311,7 +348,7 @@ def make_app(test: ListeningTest, access: Access) -> Starlette:
         Route("/api/data", service.forget, methods=["DELETE"]),
         Route("/api/admin", service.admin),
     ]
-    handlers: dict[Any, Any] = {Refused: refused, _TooOften: too_often, HTTPException: unknown}
+    handlers: dict[Any, Any] = {Refused: refused, _TooManyRequests: too_many, HTTPException: unknown}
     handlers |= {sqlite3.Error: failed, InputError: failed, OSError: failed}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
     app.add_middleware(_Guard)
@@ -319,7 +356,7 @@ def make_app(test: ListeningTest, access: Access) -> Starlette:
 
 
 class _Guard:
-    """The same headers on every response."""
+    """Adds the same headers to every response."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -335,21 +372,22 @@ class _Guard:
         await self.app(scope, receive, guarded if scope["type"] == "http" else send)
 
 
-def serve(test: ListeningTest, access: Access, host: str, port: int, proxy: str, ready: Callable[[int], None]) -> None:
-    """Serve until interrupted; `ready` is called with the port once requests are answered."""
+def serve(test: ListeningTest, access: Access, address: Address, ready: Callable[[int], None]) -> None:
+    """Serve until interrupted; `ready` is called with the port once the server answers requests."""
     uvicorn = require("uvicorn", "the server of listening tests")
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.create_server((host, port), family=family, backlog=2048)
+        family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        listening = socket.create_server((address.host, address.port), family=family, backlog=2048)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"cannot listen at {host}:{port} ({reason}); choose another --host or --port") from None
+        where = f"{address.host}:{address.port}"
+        raise InputError(f"cannot listen at {where} ({reason}); choose another --host or --port") from None
     config = uvicorn.Config(
         make_app(test, access),
         log_level="warning",
         access_log=False,  # it would hold the addresses of listeners
-        proxy_headers=bool(proxy),
-        forwarded_allow_ips=proxy or None,
+        proxy_headers=bool(address.proxy),
+        forwarded_allow_ips=address.proxy or None,
         server_header=False,
         limit_concurrency=2000,
         timeout_keep_alive=30,
@@ -373,8 +411,8 @@ async def _read_json(request: Request) -> object:
     body = b""
     async for part in request.stream():
         body += part
-        if len(body) > MOST_BYTES:
-            raise Refused(413, f"send at most {MOST_BYTES} bytes")
+        if len(body) > MAX_BYTES:
+            raise Refused(413, f"send at most {MAX_BYTES} bytes")
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -393,6 +431,6 @@ def _address(request: Request) -> str:
 def _json(status: int, content: object) -> Response:
     from starlette.responses import Response
 
-    # No "<" leaves this server inside JSON: whatever a browser takes it for, it is no markup.
+    # Without "<", a browser cannot take the content for markup, whatever type it assumes.
     text = json.dumps(content, ensure_ascii=True).replace("<", "\\u003c")
     return Response(text, status, media_type="application/json")

@@ -1,26 +1,33 @@
-"""Where answers are kept: one SQLite file that survives kill -9 and forgets on request.
+"""Storage of answers: one SQLite file that survives kill -9, and the thread through which a server uses it.
 
-WAL mode with ``synchronous=FULL``: a transaction that has returned is on disk. ``secure_delete`` overwrites what is
-deleted with zeros; `forget` then rewrites the file and empties the log, so that nothing of a listener is left in
-either.
+WAL mode with ``synchronous=FULL``: a transaction that has returned is on disk. ``secure_delete`` overwrites deleted
+rows with zeros; `forget` then rewrites the file and empties the log, so that neither keeps anything of a listener.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import queue
 import sqlite3
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from vpeval.core.errors import InputError
-from vpeval.listening.answers import Answer
 
+if TYPE_CHECKING:
+    from vpeval.listening.answers import Answer
+
+T = TypeVar("T")
 Outcome = Literal["new", "known", "differs"]
 
+_BATCH = 500
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS listeners (
   listener INTEGER PRIMARY KEY, token TEXT UNIQUE, consent TEXT, since REAL);
@@ -43,7 +50,7 @@ class Progress:
 
 
 class Store:
-    """The database of one test; an object belongs to the thread that made it."""
+    """The database of one test. Use an object only in the thread that made it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -60,12 +67,12 @@ class Store:
             ) from None
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._db.close()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What happens inside is on disk when this has ended, all of it or nothing."""
+        """Write all changes made inside to disk, or none of them."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -75,75 +82,72 @@ class Store:
                 self._db.execute("ROLLBACK")
             raise
 
-    def add(self, answer: Answer, now: float | None = None) -> Outcome:
-        """Keep an answer; the same one again changes nothing, another one to the same question neither."""
+    def add(self, answer: Answer) -> Outcome:
+        """Keep the first answer to a question; later ones, equal or not, change nothing."""
         row = (answer.listener, answer.page, answer.task, answer.stored, answer.seconds, answer.plays)
         done = self._db.execute(
-            "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", (*row, _now(now))
+            "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", (*row, _now())
         )
         if done.rowcount == 1:
             return "new"
-        question = (answer.listener, answer.page, answer.task)
-        kept = self._db.execute("SELECT value FROM answers WHERE listener=? AND page=? AND task=?", question).fetchone()
-        return "known" if kept[0] == answer.stored else "differs"
+        found = self._first("SELECT value FROM answers WHERE listener=? AND page=? AND task=?", *row[:3])
+        return "known" if found == answer.stored else "differs"
 
-    def enrol(self, listener: int, token: str = "", now: float | None = None) -> None:
-        """Make a listener known; `token` where it is not one of the list."""
+    def enrol(self, listener: int, token: str = "") -> None:
+        """Register a listener; `token` where it is not one of the prepared list."""
         self._db.execute(
             "INSERT INTO listeners VALUES (?, ?, NULL, ?) ON CONFLICT DO NOTHING",
-            (listener, hash_token(token) if token else None, _now(now)),
+            (listener, _hash_token(token) if token else None, _now()),
         )
 
     def consent(self, listener: int, text: str) -> None:
-        """Note which text a listener has agreed to."""
+        """Note which consent text a listener has agreed to."""
         self._db.execute("UPDATE listeners SET consent=? WHERE listener=?", (text, listener))
 
     def consented(self, listener: int) -> str:
-        """The text that a listener has agreed to; empty if none."""
-        found = self._db.execute("SELECT consent FROM listeners WHERE listener=?", (listener,)).fetchone()
-        return (found and found[0]) or ""
+        """The consent text a listener has agreed to; empty if none."""
+        return self._first("SELECT consent FROM listeners WHERE listener=?", listener) or ""
 
-    def listener_of(self, token: str) -> int | None:
+    def find_listener(self, token: str) -> int | None:
         """The listener who enrolled with a token."""
-        found = self._db.execute("SELECT listener FROM listeners WHERE token=?", (hash_token(token),)).fetchone()
-        return found[0] if found else None
+        found: int | None = self._first("SELECT listener FROM listeners WHERE token=?", _hash_token(token))
+        return found
 
     def free_listener(self, limit: int) -> int | None:
-        """The first listener of the design who is nobody yet, below `limit`."""
+        """The first free place below `limit`."""
         taken = {row[0] for row in self._db.execute("SELECT listener FROM listeners")}
         return next((listener for listener in range(limit) if listener not in taken), None)
 
-    def served(self, listener: int, clip: str, now: float | None = None) -> None:
+    def served(self, listener: int, clip: str) -> None:
         """Note when a recording was first sent to a listener."""
-        self._db.execute("INSERT INTO served VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (listener, clip, _now(now)))
+        self._db.execute("INSERT INTO served VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (listener, clip, _now()))
 
     def served_at(self, listener: int, clip: str) -> float | None:
         """When a recording was first sent to a listener."""
-        found = self._db.execute("SELECT time FROM served WHERE listener=? AND clip=?", (listener, clip)).fetchone()
-        return found[0] if found else None
+        found: float | None = self._first("SELECT time FROM served WHERE listener=? AND clip=?", listener, clip)
+        return found
 
     def answers(self, listener: int | None = None) -> list[dict[str, Any]]:
-        """The answers of one listener or of all, in the order of their keys."""
+        """The answers of one listener or of all, ordered by listener, page and task."""
         where, arguments = ("WHERE listener=?", (listener,)) if listener is not None else ("", ())
         names = ("listener", "page", "task", "value", "seconds", "plays", "time")
         query = f"SELECT {', '.join(names)} FROM answers {where} ORDER BY listener, page, task"
-        rows = self._db.execute(query, arguments)
-        return [dict(zip(names, row, strict=True)) for row in rows]
+        return [dict(zip(names, row, strict=True)) for row in self._db.execute(query, arguments)]
 
     def count(self, listener: int) -> int:
         """The number of answers of a listener."""
-        return int(self._db.execute("SELECT count(*) FROM answers WHERE listener=?", (listener,)).fetchone()[0])
+        return int(self._first("SELECT count(*) FROM answers WHERE listener=?", listener))
 
     def export(self, listener: int) -> dict[str, Any]:
-        """Everything that is kept about a listener."""
+        """Everything that is stored about a listener."""
         row = self._db.execute("SELECT consent, since FROM listeners WHERE listener=?", (listener,)).fetchone()
-        heard = self._db.execute("SELECT clip, time FROM served WHERE listener=? ORDER BY clip", (listener,))
+        served = self._db.execute("SELECT clip, time FROM served WHERE listener=? ORDER BY clip", (listener,))
         return {
             "listener": listener + 1,
             "consent": row[0] if row else None,
             "since": row[1] if row else None,
             "answers": [{k: v for k, v in answer.items() if k != "listener"} for answer in self.answers(listener)],
-            "recordings": [{"clip": clip, "time": when} for clip, when in heard],
+            "recordings": [{"clip": clip, "time": when} for clip, when in served],
         }
 
     def progress(self) -> list[Progress]:
@@ -155,26 +159,103 @@ class Store:
         return [Progress(*row) for row in rows]
 
     def forget(self, listener: int) -> bool:
-        """Delete everything about a listener, in the file and its log; whether there was anything."""
+        """Delete everything about a listener from the file and its log; True if there was anything."""
         with self.transaction():
-            gone = sum(
+            deleted = sum(
                 self._db.execute(f"DELETE FROM {table} WHERE listener=?", (listener,)).rowcount
                 for table in ("answers", "served", "listeners")
             )
-        if gone:
+        if deleted:
             self._db.execute("VACUUM")
-        busy = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        if busy:
-            raise InputError(
-                "is being read by another program, so that its log cannot be emptied; try again", self.path
-            )
-        return bool(gone)
+        if self._first("PRAGMA wal_checkpoint(TRUNCATE)"):
+            raise InputError("is in use by another program, so its log cannot be emptied; try again", self.path)
+        return bool(deleted)
+
+    def _first(self, query: str, *arguments: object) -> Any:
+        """The first column of the first row; None if there is no row."""
+        row = self._db.execute(query, arguments).fetchone()
+        return row[0] if row else None
 
 
-def hash_token(token: str) -> str:
-    """Tokens are kept as hashes: who reads the database cannot use them."""
+class StoreThread:
+    """The thread that owns the database of a running server.
+
+    A job counts as done when its changes are on disk. Waiting jobs share one transaction, and so one disk write.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._jobs: queue.SimpleQueue[tuple[Callable[[Store], Any], Future[Any], bool] | None] = queue.SimpleQueue()
+        self._ready: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, name="store", daemon=True)
+        self._thread.start()
+        self._ready.result()
+
+    async def do(self, work: Callable[[Store], T], own_transaction: bool = False) -> T:
+        """The result of `work`, once its changes are on disk; `own_transaction`: it manages its transactions itself."""
+        future: Future[T] = Future()
+        self._jobs.put((work, future, own_transaction))
+        return await asyncio.wrap_future(future)
+
+    def close(self) -> None:
+        """Finish all waiting jobs and close the database."""
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            store = Store(self._path)
+        except BaseException as error:
+            self._ready.set_exception(error)
+            return
+        self._ready.set_result(None)
+        running = True
+        while running:
+            shared: list[tuple[Callable[[Store], Any], Future[Any]]] = []
+            job = self._jobs.get()
+            while job is not None and not job[2]:
+                shared.append(job[:2])
+                if len(shared) == _BATCH or self._jobs.empty():
+                    break
+                job = self._jobs.get()
+            running = job is not None
+            if shared:
+                _run_shared(store, shared)
+            if job is not None and job[2]:
+                _settle(job[1], *_outcome(job[0], store))
+        store.close()
+
+
+def _run_shared(store: Store, jobs: list[tuple[Callable[[Store], Any], Future[Any]]]) -> None:
+    try:
+        with store.transaction():
+            outcomes = [_outcome(work, store) for work, _ in jobs]
+    except Exception as error:  # nothing was written, so every job has failed
+        outcomes = [(None, error)] * len(jobs)
+    for (_, future), outcome in zip(jobs, outcomes, strict=True):
+        _settle(future, *outcome)
+
+
+def _outcome(work: Callable[[Store], Any], store: Store) -> tuple[Any, Exception | None]:
+    try:
+        return work(store), None
+    except Exception as error:  # the failure of one job does not stop the others
+        return None, error
+
+
+def _settle(future: Future[Any], result: Any, error: Exception | None) -> None:
+    if not future.set_running_or_notify_cancel():
+        return  # nobody waits for it any more
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
+
+
+def _hash_token(token: str) -> str:
+    """Only hashes are stored: tokens cannot be read from the database."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def _now(now: float | None) -> float:
-    return round(time.time() if now is None else now, 3)
+def _now() -> float:
+    return round(time.time(), 3)

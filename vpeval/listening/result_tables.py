@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from vpeval.listening.analysis import Analysis
-from vpeval.listening.opinions import Comparison
+from vpeval.listening.ratings import Comparison
 from vpeval.records.record import Record
 
 _TINY = 1e-4
@@ -36,7 +36,7 @@ def show_p(p: float) -> str:
 
 
 def text_tables(analysis: Analysis) -> str:
-    """Everything to read in a terminal."""
+    """All tables as text for a terminal."""
     parts = [_heading(analysis), _means(analysis), *_significance(analysis), _verification(analysis)]
     parts += [_linking(analysis), _correlations(analysis), _listeners(analysis)]
     return "\n".join(part for part in parts if part)
@@ -45,7 +45,7 @@ def text_tables(analysis: Analysis) -> str:
 def latex_tables(analysis: Analysis) -> dict[str, str]:
     """Booktabs tables by name; p values that stay significant after correction are bold."""
     systems = list(analysis.test.settings.systems)
-    simulated = "% SIMULATED listeners: nobody has heard anything.\n" if analysis.test.settings.simulated else ""
+    simulated = "% SIMULATED listeners, no real answers.\n" if analysis.test.settings.simulated else ""
     tables = {}
     for group in GROUP_TITLES:
         cells = p_matrix(analysis.comparisons, group, systems, lambda c: _latex_p(c, analysis.options.alpha))
@@ -57,20 +57,18 @@ def latex_tables(analysis: Analysis) -> dict[str, str]:
 def p_matrix(
     comparisons: Sequence[Comparison], group: str, systems: Sequence[str], show: Callable[[Comparison], str]
 ) -> Cells:
-    """A symmetric table of the comparisons of a group, with a head line and a head column."""
+    """A symmetric table of the comparisons of a group, with a header row and column."""
     found = {frozenset((c.system, c.versus)): show(c) for c in comparisons if c.group == group}
     return [["", *systems], *([a, *(found.get(frozenset((a, b)), "") for b in systems)] for a in systems)]
 
 
 def _heading(analysis: Analysis) -> str:
-    kept = len(analysis.responses.listeners)
+    kept, answers = len(analysis.responses.listeners), len(analysis.responses.answers)
     lines = [f"Listening test: {analysis.test.settings.title}"]
     if analysis.test.settings.simulated:
-        lines.append("SIMULATED listeners: nobody has heard anything. These numbers say nothing about the systems.")
+        lines.append("SIMULATED listeners, no real answers. These numbers say nothing about the systems.")
     rules = ", ".join(analysis.options.rules) or "none"
-    lines.append(
-        f"{kept} listeners, {len(analysis.gone)} excluded (rules: {rules}), {len(analysis.responses.answers)} answers"
-    )
+    lines.append(f"{kept} listeners, {len(analysis.excluded)} excluded (rules: {rules}), {answers} answers")
     return "\n".join(lines) + "\n"
 
 
@@ -80,8 +78,7 @@ def _means(analysis: Analysis) -> str:
     for system in analysis.test.settings.systems:
         cells = []
         for group in groups:
-            found = _find(analysis.records, f"listening_{group}", system, scores="normalised rank")
-            cells.append(_cell(found, 1, 3))
+            cells.append(_cell(_find(analysis.records, f"listening_{group}", system, scores="normalised rank"), 1, 3))
         rows.append([system, *cells])
     return "Mean normalised ranks, 95 % intervals over listeners and speakers (Figure 24)\n" + _aligned(rows)
 
@@ -106,18 +103,13 @@ def _table_18(analysis: Analysis) -> Cells:
     systems = list(analysis.test.settings.systems)
     rows = [["", "set", "gender", *systems]]
     for metric, (title, scale, digits) in _METRICS.items():
-        both = {(b.system, b.set, b.gender): b for b in analysis.pairs.get(metric, [])}
+        objective = {(p.system, p.set, p.gender): p.objective for p in analysis.pairs[metric]}
         cells = sorted({(r.set, r.gender) for r in analysis.records if r.metric == metric})
-        for source in ("objective", "subjective"):
+        subjective = {(r.system, r.set, r.gender): r.value for r in analysis.records if r.metric == metric}
+        for source, values in (("objective", objective), ("subjective", subjective)):
             for name, gender in cells:
-                row = []
-                for system in systems:
-                    if source == "subjective":
-                        found = _find(analysis.records, metric, system, (name, gender))
-                        row.append(f"{scale * found.value:.{digits}f}" if found else "-")
-                    else:
-                        pair = both.get((system, name, gender))
-                        row.append(f"{scale * pair.objective:.{digits}f}" if pair else "-")
+                found = [values.get((system, name, gender)) for system in systems]
+                row = ["-" if value is None else f"{scale * value:.{digits}f}" for value in found]
                 if any(cell != "-" for cell in row):
                     rows.append([f"{title}, {source}", name or "all sets", gender, *row])
     return rows
@@ -136,14 +128,12 @@ def _linking(analysis: Analysis) -> str:
         accuracy = _find(analysis.records, "listening_cluster_accuracy", system)
         if accuracy is None:
             continue
-        eer = _find(analysis.records, "listening_distance_eer", system)
-        link = _find(analysis.records, "listening_dsys", system)
-        null = _find(analysis.records, "listening_dsys_null", system)
-        chance = f"{100 * accuracy.notes['chance']:.1f}"
-        boards = str(accuracy.counts["boards"])
-        rows.append(
-            [system, _cell(accuracy, 100, 1), chance, _cell(eer, 100, 1), _cell(link, 1, 3), _cell(null, 1, 3), boards]
+        eer, link, null = (
+            _find(analysis.records, f"listening_{name}", system) for name in ("distance_eer", "dsys", "dsys_null")
         )
+        cells = [_cell(accuracy, 100, 1), f"{100 * accuracy.notes['chance']:.1f}", _cell(eer, 100, 1)]
+        cells += [_cell(link, 1, 3), _cell(null, 1, 3), str(accuracy.counts["boards"])]
+        rows.append([system, *cells])
     return "Linkability: points of one speaker close together\n" + _aligned(rows) if len(rows) > 1 else ""
 
 
@@ -156,22 +146,23 @@ def _correlations(analysis: Analysis) -> str:
 
 def _listeners(analysis: Analysis) -> str:
     lines = []
-    for each in analysis.gone:
+    for each in analysis.excluded:
         rules = ", ".join(rule for rule in each.reasons if rule in analysis.options.rules)
         lines.append(f"excluded: listener {each.listener + 1} ({rules})")
     for each in analysis.listeners:
-        if each not in analysis.gone and each.reasons:
-            lines.append(f"kept, though conspicuous: listener {each.listener + 1} ({', '.join(each.reasons)})")
+        if each not in analysis.excluded and each.reasons:
+            lines.append(f"kept, though a rule is broken: listener {each.listener + 1} ({', '.join(each.reasons)})")
     return "\n".join(lines) + "\n" if lines else ""
 
 
-def _find(
-    records: Sequence[Record], metric: str, system: str, cell: tuple[str, str] = ("", ""), **params: str
-) -> Record | None:
+def _find(records: Sequence[Record], metric: str, system: str, **params: str) -> Record | None:
+    """The record of a system over all sets."""
     for record in records:
-        if (record.metric, record.system, record.set, record.gender) == (metric, system, *cell) and all(
-            record.params.get(name) == value for name, value in params.items()
-        ):
+        if (record.metric, record.system, record.set) == (
+            metric,
+            system,
+            "",
+        ) and params.items() <= record.params.items():
             return record
     return None
 

@@ -1,14 +1,14 @@
-"""A listening test on disk: one self-contained folder.
+"""A listening test on disk: one self-contained directory.
 
 ::
 
-    public/    what listeners may see: index.html and its scripts, audio/<name>.wav (and sessions/ without a server)
-    private/   what they may not: test.json, design.tsv, clips.tsv, tokens.tsv, admin.txt, key
-    answers/   what they answered: answers.db, or files from listeners without a server
+    public/    for listeners: index.html and its scripts, audio/<name>.wav (and sessions/ without a server)
+    private/   for organisers only: test.json, design.tsv, clips.tsv, tokens.tsv, admin.txt, key
+    answers/   answers.db, or files from listeners without a server
     manifest.sha256   hashes of everything but the answers, for sha256sum -c
 
-Names of recordings and pages are keyed hashes (HMAC-SHA-256): neither URL nor page tells what they are. The key is
-random, or given to make the same bytes again.
+Names of recordings and pages are keyed hashes (HMAC-SHA-256), so that neither URL nor page reveals their content. The
+key is random, or given to make the same bytes again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _EMPTY = "-"
 
 @dataclass(frozen=True)
 class Settings:
-    """What is known about a test as a whole."""
+    """Properties of a whole test."""
 
     title: str
     contact: str
@@ -74,26 +74,26 @@ class ListeningTest:
 
     @property
     def database(self) -> Path:
-        """Where answers are kept."""
+        """The database of the answers."""
         return self.path / "answers/answers.db"
 
     def tokens(self) -> dict[str, int]:
-        """The listener of every token of the list."""
+        """The listener of every prepared token."""
         path = self.path / "private/tokens.tsv"
         rows = [line.split("\t") for number, line in read_lines(path) if number > 1]
         return {token: int(listener) - 1 for listener, token in rows}
 
     def completion_code(self, listener: int) -> str:
-        """What a listener of a crowd platform shows there as proof of having finished."""
+        """Proof for a crowdsourcing platform that a listener has finished."""
         return secret_name(self.key, "code", listener)[:10].upper()
 
     def admin_token(self) -> str:
-        """The second token, for the view of the progress."""
+        """The token for the progress page of the organisers."""
         return (self.path / "private/admin.txt").read_text(encoding="utf-8").strip()
 
 
 def secret_name(key: bytes, *parts: object) -> str:
-    """32 hexadecimal digits that nobody can guess without the key."""
+    """32 hexadecimal digits that cannot be guessed without the key."""
     return hmac.new(key, "\0".join(map(str, parts)).encode(), hashlib.sha256).hexdigest()[:32]
 
 
@@ -108,7 +108,7 @@ def page_name(key: bytes, page: Page) -> str:
 
 
 def session_view(test: ListeningTest, listener: int) -> dict[str, Any]:
-    """What the page of a listener is told: recordings, their lengths and the kind of every page, nothing else."""
+    """What the browser of a listener gets: recordings, their lengths and the kind of every page, nothing else."""
     pages = []
     for name, page in test.sessions[listener].items():
         clips = [{"name": test.names[clip], "seconds": test.seconds[test.names[clip]]} for clip in page.clips]
@@ -118,10 +118,10 @@ def session_view(test: ListeningTest, listener: int) -> dict[str, Any]:
 
 
 def write_private(
-    folder: Path, settings: Settings, key: bytes, pages: Iterable[Page], seconds: Mapping[Clip, float]
+    directory: Path, settings: Settings, key: bytes, pages: Iterable[Page], seconds: Mapping[Clip, float]
 ) -> None:
-    """Write the tables of folder/private."""
-    private = folder / "private"
+    """Write the tables of ``private/``."""
+    private = directory / "private"
     write_text(private / "test.json", json.dumps(asdict(settings), ensure_ascii=False, indent=1) + "\n")
     write_text(private / "key", key.hex() + "\n")
     write_text(private / "admin.txt", secret_name(key, "admin") + "\n")
@@ -135,47 +135,47 @@ def write_private(
     write_text(private / "tokens.tsv", "listener\ttoken\n" + "".join(tokens))
 
 
-def write_manifest(folder: Path) -> None:
-    """Hash every file of the folder but the answers."""
-    lines = [f"{_digest(path)}  {path.relative_to(folder).as_posix()}\n" for path in _files(folder)]
-    write_text(folder / "manifest.sha256", "".join(lines))
+def write_manifest(directory: Path) -> None:
+    """Hash every file but the answers."""
+    lines = [f"{_digest(path)}  {path.relative_to(directory).as_posix()}\n" for path in _files(directory)]
+    write_text(directory / "manifest.sha256", "".join(lines))
 
 
-def check_manifest(folder: Path) -> None:
-    """Refuse a folder in which a file is missing, changed or new."""
-    manifest = folder / "manifest.sha256"
+def check_manifest(directory: Path) -> None:
+    """Refuse a directory in which a file is missing, changed or new."""
+    manifest = directory / "manifest.sha256"
     known = {}
     for number, line in read_lines(manifest):
         digest, _, name = line.partition("  ")
         if len(digest) != 64 or not name:
-            raise InputError("is no line of sha256sum; prepare the test again", manifest, number)
+            raise InputError("not a line of sha256sum; prepare the test again", manifest, number)
         known[name] = digest
-    there = {path.relative_to(folder).as_posix(): path for path in _files(folder)}
-    for name in sorted(known.keys() | there.keys()):
-        if name not in there:
-            raise InputError("is missing, though the manifest names it; copy the folder again", folder / name)
+    present = {path.relative_to(directory).as_posix(): path for path in _files(directory)}
+    for name in sorted(known.keys() | present.keys()):
+        if name not in present:
+            raise InputError("is in the manifest but missing; copy the directory again", directory / name)
         if name not in known:
-            raise InputError("is not in the manifest; remove it, or prepare the test again", folder / name)
-        if _digest(there[name]) != known[name]:
-            raise InputError("has changed since the test was prepared; copy the folder again", folder / name)
+            raise InputError("is not in the manifest; remove it, or prepare the test again", directory / name)
+        if _digest(present[name]) != known[name]:
+            raise InputError("has changed since the test was prepared; copy the directory again", directory / name)
 
 
 def load_test(path: Path) -> ListeningTest:
     """Read a prepared test."""
     if not (path / "private/test.json").is_file():
-        raise InputError("is no listening test; make one with local/listening_test.py prepare", path)
+        raise InputError("is not a listening test; make one with local/listening_test.py prepare", path)
     settings = _read_settings(path / "private/test.json")
     try:
         key = bytes.fromhex((path / "private/key").read_text(encoding="ascii"))
     except ValueError:
-        raise InputError("is no key of hexadecimal digits; prepare the test again", path / "private/key") from None
+        raise InputError("does not hold hexadecimal digits; prepare the test again", path / "private/key") from None
     names: dict[Clip, str] = {}
     seconds: dict[str, float] = {}
     for number, (name, system, set_, utt, length) in _tsv(path / "private/clips.tsv", 5):
         try:
             seconds[name] = float(length)
         except ValueError:
-            raise InputError(f"'{length}' is no length in seconds", path / "private/clips.tsv", number) from None
+            raise InputError(f"'{length}' is not a length in seconds", path / "private/clips.tsv", number) from None
         names[Clip(_word(system), _word(set_), utt)] = name
     return ListeningTest(path, settings, key, _read_design(path / "private/design.tsv"), names, seconds)
 
@@ -195,7 +195,7 @@ def _read_design(path: Path) -> dict[str, Page]:
     rows: dict[str, list[list[str]]] = {}
     for number, row in _tsv(path, len(_DESIGN) + len(_CLIP)):
         if not (row[0].isdigit() and row[1].isdigit() and row[8].isdigit()) or row[3] not in get_args(Kind):
-            raise InputError("is no line of a design; prepare the test again", path, number)
+            raise InputError("not a line of a design; prepare the test again", path, number)
         rows.setdefault(row[2], []).append(row)
     pages = {}
     for name, lines in rows.items():
@@ -225,7 +225,7 @@ def _read_settings(path: Path) -> Settings:
     except (ValueError, KeyError, TypeError):
         raise InputError("does not describe a listening test; prepare it again", path) from None
     if settings.format != FORMAT:
-        raise InputError(f"is of format {settings.format}, and this program knows {FORMAT}; prepare it again", path)
+        raise InputError(f"has format {settings.format}, but this version reads {FORMAT}; prepare it again", path)
     return settings
 
 
@@ -233,9 +233,7 @@ def _tsv(path: Path, columns: int) -> Iterable[tuple[int, list[str]]]:
     for number, line in read_lines(path):
         fields_ = line.split("\t")
         if len(fields_) != columns:
-            raise InputError(
-                f"{len(fields_)} columns where {columns} are expected; prepare the test again", path, number
-            )
+            raise InputError(f"{len(fields_)} columns instead of {columns}; prepare the test again", path, number)
         if number > 1:
             yield number, fields_
 
@@ -244,10 +242,10 @@ def _word(text: str) -> str:
     return "" if text == _EMPTY else text
 
 
-def _files(folder: Path) -> list[Path]:
-    found = [p for p in folder.rglob("*") if p.is_file() and p.relative_to(folder).parts[0] != "answers"]
-    ours = (folder / "manifest.sha256", folder / MARKER)
-    return sorted((p for p in found if p not in ours), key=lambda p: p.relative_to(folder).as_posix())
+def _files(directory: Path) -> list[Path]:
+    found = [p for p in directory.rglob("*") if p.is_file() and p.relative_to(directory).parts[0] != "answers"]
+    own = (directory / "manifest.sha256", directory / MARKER)
+    return sorted((p for p in found if p not in own), key=lambda p: p.relative_to(directory).as_posix())
 
 
 def _digest(path: Path) -> str:

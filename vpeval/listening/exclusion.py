@@ -1,11 +1,11 @@
-"""Were listeners listening? What tells, for each of them; and who is left out, with the reason.
+"""Rules by which listeners are excluded.
 
 - attention: half or more of the counting checks wrong;
 - headphones: more than a third of the headphone checks wrong (chance is two thirds);
 - constant: the same rating on all pages of a task;
 - speed: the median time for a question below a second;
-- agreement: rank correlation with the means of all others over systems and kinds of pairs below 0 (a listener who uses
-  the scale the wrong way round, or rolls dice).
+- agreement: negative correlation of normalised ranks with the means of all other listeners, over systems and kinds of
+  pairs (a listener who uses the scale the wrong way round, or answers at random).
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vpeval.core.errors import InputError
-from vpeval.listening.answers import TASKS
-from vpeval.listening.responses import Ratings, Responses
+from vpeval.listening.answers import TASKS, Ratings, Responses
 
 RULES = ("attention", "headphones", "constant", "speed", "agreement")
 _FAST = 1.0
@@ -25,7 +24,7 @@ _FAST = 1.0
 
 @dataclass(frozen=True)
 class Listener:
-    """What is known about how a listener listened; `reasons` are the rules that are broken."""
+    """How a listener did; `reasons` are the rules that are broken."""
 
     listener: int
     answers: int
@@ -41,13 +40,13 @@ def parse_rules(text: str) -> tuple[str, ...]:
     """``attention,constant`` → names of rules; ``none`` → no rule."""
     names = tuple(name for name in text.split(",") if name and name != "none")
     if unknown := [name for name in names if name not in RULES]:
-        raise InputError(f"--exclude {unknown[0]}: there are {', '.join(RULES)} and none")
+        raise InputError(f"--exclude {unknown[0]}: choose from {', '.join(RULES)} or none")
     return names
 
 
-def judge_listeners(responses: Responses) -> list[Listener]:
-    """Everybody who answered, judged by all rules."""
-    ratings = {task: responses.ratings(task) for task in TASKS["rating"]}
+def check_listeners(responses: Responses) -> list[Listener]:
+    """Check every listener against all rules."""
+    ratings = responses.rating_tables()
     found = []
     for listener in responses.listeners:
         own = [answer for answer in responses.answers if answer.listener == listener]
@@ -75,7 +74,7 @@ def judge_listeners(responses: Responses) -> list[Listener]:
 
 
 def excluded(listeners: Collection[Listener], rules: Collection[str]) -> list[Listener]:
-    """Who breaks one of the rules that count."""
+    """The listeners who break one of `rules`."""
     return [listener for listener in listeners if set(listener.reasons) & set(rules)]
 
 
@@ -84,11 +83,11 @@ def render_listeners(listeners: Collection[Listener], rules: Collection[str], si
     heads = ("listener", "answers", "questions", "median_seconds", "attention", "headphones", "agreement")
     lines = ["\t".join((*heads, "excluded", "rules_broken"))]
     for each in listeners:
-        gone = "yes" if set(each.reasons) & set(rules) else "no"
+        is_excluded = "yes" if set(each.reasons) & set(rules) else "no"
         agreement = "-" if each.agreement is None else f"{each.agreement:.3f}"
         checks = ("{}/{}".format(*each.attention), "{}/{}".format(*each.headphones))
         name = f"SIMULATED-{each.listener + 1}" if simulated else each.listener + 1
-        words = (name, each.answers, each.questions, f"{each.seconds:.1f}", *checks, agreement, gone)
+        words = (name, each.answers, each.questions, f"{each.seconds:.1f}", *checks, agreement, is_excluded)
         lines.append("\t".join(map(str, (*words, ",".join(each.reasons) or "-"))))
     return "\n".join(lines) + "\n"
 
@@ -109,7 +108,7 @@ def _agreement(tables: Collection[Ratings], listener: int) -> float | None:
         sums = np.bincount(group[~own], ratings.score[~own], minlength=size)
         known = own & (counts[group] > 0)
         if known.any():
-            # Within a task: whether all similarities are lower than all naturalnesses is nobody's agreement.
+            # Centred within a task: differences between tasks say nothing about agreement.
             mean = sums[group[known]] / counts[group[known]]
             ours.append(ratings.score[known] - ratings.score[known].mean())
             theirs.append(mean - mean.mean())

@@ -1,24 +1,22 @@
-"""Many listeners at once, to try a server: they fetch their recordings, answer all their pages, and try again until an
-answer is acknowledged. Only for tests and benchmarks; nobody hears anything.
-"""
+"""Many listeners at once, to load a server: they fetch all recordings and repeat every answer until it is acknowledged."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from vpeval.listening.answers import Answer
+from vpeval.listening.disk import ListeningTest
 
 Reply = tuple[int, bytes]
 
 
 @dataclass
 class Load:
-    """What became of it: acknowledged answers, times of all requests that were answered, and broken connections."""
+    """Acknowledged answers, times of all answered requests, and the number of broken connections."""
 
     acknowledged: dict[tuple[int, str, str], Any] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
@@ -27,7 +25,7 @@ class Load:
 
 
 class _Connection:
-    """One keep-alive connection to the server; a broken one is made anew."""
+    """One keep-alive connection to the server, opened again if it breaks."""
 
     def __init__(self, host: str, port: int, load: Load) -> None:
         self.host, self.port, self.load = host, port, load
@@ -69,11 +67,9 @@ class _Connection:
         self.streams = None
 
 
-async def listen(
-    host: str, port: int, token: str, consent: str, answers: list[Answer], load: Load, repeat: bool = True
-) -> None:
-    """One listener: consent, all recordings, all answers; every third answer is sent twice, as a retry would."""
-    connection = _Connection(host, port, load)
+async def _run_listener(address: tuple[str, int], token: str, consent: str, answers: list[Answer], load: Load) -> None:
+    """One listener: consent, all recordings, all answers; every third answer is sent twice, as in a retry."""
+    connection = _Connection(*address, load)
     try:
         await connection.ask("POST", "/api/consent", token, {"consent": consent})
         status, content = await connection.ask("GET", "/api/session", token)
@@ -85,9 +81,10 @@ async def listen(
                 await connection.ask("GET", f"/api/audio/{clip['name']}", token)
         await asyncio.sleep(longest)
         for k, answer in enumerate(answers):
-            for _ in range(2 if repeat and k % 3 == 0 else 1):
+            payload = {name: getattr(answer, name) for name in ("page", "task", "value", "seconds", "plays")}
+            for _ in range(2 if k % 3 == 0 else 1):
                 before = len(load.seconds)
-                status, content = await connection.ask("POST", "/api/answers", token, _payload(answer))
+                status, content = await connection.ask("POST", "/api/answers", token, payload)
                 assert status in (200, 201), (status, content)
                 load.answer_seconds += load.seconds[before:]
                 load.acknowledged[answer.listener, answer.page, answer.task] = answer.value
@@ -95,16 +92,10 @@ async def listen(
         connection.close()
 
 
-async def crowd(
-    host: str, port: int, tokens: Mapping[str, int], consent: str, answers: list[Answer], load: Load
-) -> None:
+async def run_listeners(address: tuple[str, int], test: ListeningTest, answers: list[Answer], load: Load) -> None:
     """All listeners at the same time."""
     own: dict[int, list[Answer]] = {}
     for answer in answers:
         own.setdefault(answer.listener, []).append(answer)
-    await asyncio.gather(*(listen(host, port, token, consent, own[n], load) for token, n in tokens.items()))
-
-
-def _payload(answer: Answer) -> dict[str, Any]:
-    names = ("page", "task", "value", "seconds", "plays")
-    return {name: getattr(answer, name) for name in names}
+    consent = test.settings.consent
+    await asyncio.gather(*(_run_listener(address, token, consent, own[n], load) for token, n in test.tokens().items()))

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from vpeval.cli import script
-from vpeval.results.comparison import compare
+from vpeval.report.compare_systems import compare
 
 LIMIT = 10.0
 NOISE = {"b": 0.3, "c": 0.6, "d": 0.9, "e": 1.2}

@@ -15,7 +15,7 @@ not known, by those of 2024.
 from pathlib import Path
 
 from vpeval.cli import script
-from vpeval.results.comparison import compare
+from vpeval.report.compare_systems import compare
 from vpeval.results.editions import EDITIONS
 from vpeval.results.load import Source
 

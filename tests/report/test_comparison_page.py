@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "results"))
 from simulated_study import study
 
 from vpeval.records.record import Record, read_records, write_records
-from vpeval.results.comparison import compare
+from vpeval.report.compare_systems import compare
 
 SYSTEMS = {"alpha": (3.5, 0.05), "beta": (1.5, 0.2), "gamma <b>": (1.4, 0.5)}
 

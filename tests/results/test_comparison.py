@@ -80,7 +80,7 @@ def test_nothing_to_compare_is_an_error():
 
 
 def test_the_plot_needs_privacy_and_utility():
-    tradeoff = pytest.importorskip("vpeval.results.tradeoff")
+    tradeoff = pytest.importorskip("vpeval.figures.tradeoff")
     figure = tradeoff.privacy_utility([*system("a", 20, 30, 2.0), *system("b", 40, 40, 8.0)], "2024", (0.1, 0.2))
     (axis,) = figure.axes
     assert [c.lines[0].get_xydata().tolist() for c in axis.containers] == [[[2.0, 25.0]], [[8.0, 40.0]]]
@@ -98,7 +98,7 @@ def test_a_ranking_by_another_eer_than_that_of_the_edition_is_noted():
 
 
 def test_whiskers_of_the_plot_are_not_clipped():
-    tradeoff = pytest.importorskip("vpeval.results.tradeoff")
+    tradeoff = pytest.importorskip("vpeval.figures.tradeoff")
     records = [replace(r, lower=0.3, upper=0.9) if r.metric.startswith("eer") else r for r in system("a", 60, 60, 2.0)]
     (axis,) = tradeoff.privacy_utility(records, "2024").axes
     assert axis.get_ylim()[1] > 60 + np.hypot(15, 15)

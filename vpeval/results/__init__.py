@@ -12,7 +12,7 @@ __all__, __getattr__, __dir__ = offer(
         "METRICS": "vpeval.records.metrics.METRICS",
         "Metric": "vpeval.records.metrics.Metric",
         "Record": "vpeval.records.record.Record",
-        "compare": "comparison.compare",
+        "compare": "vpeval.report.compare_systems.compare",
         "describe": "vpeval.records.metrics.describe",
         "key_numbers": "worst.key_numbers",
         "load_records": "load.load",

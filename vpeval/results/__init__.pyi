@@ -1,6 +1,6 @@
 from vpeval.records.metrics import METRICS, Metric, describe
 from vpeval.records.record import Record, read_records, write_records
-from vpeval.results.comparison import compare
+from vpeval.report.compare_systems import compare
 from vpeval.results.load import load as load_records
 from vpeval.results.overview import means
 from vpeval.results.plain import plain_table

@@ -76,7 +76,7 @@ def _draw(records: Sequence[Record], edition: str, classes: Sequence[float], out
     """Draw the plot, if there is anything to draw."""
     # matplotlib takes longer to start than everything else.
     from vpeval.figures.style import save
-    from vpeval.results.tradeoff import privacy_utility
+    from vpeval.figures.tradeoff import privacy_utility
 
     try:
         figure = privacy_utility(records, edition, classes)

@@ -28,7 +28,7 @@ from vpeval.networks.neural import trainable_encoder
 from vpeval.networks.units import FrozenFeatures
 
 ROOT = Path(__file__).resolve().parents[1]
-CONF = ROOT / "conf/asv/ecapa.yaml"
+CONF = ROOT / "conf/asv/encoders/ecapa.yaml"
 
 
 def main() -> None:
@@ -77,7 +77,7 @@ def list_encoders(waves: list[np.ndarray], work: Path) -> None:
     """x real time of every encoder, one thread, processor time."""
     seconds = sum(map(len, waves)) / RATE
     print(f"every encoder, one thread, {len(waves)} utterances, {seconds:.0f} s of speech")
-    configs = {path.stem: path for path in sorted((ROOT / "conf/asv").glob("*.yaml"))}
+    configs = {path.stem: path for path in sorted((ROOT / "conf/asv/encoders").glob("*.yaml"))}
     configs["kaldi_xvector"] = random_xvector(work)
     for name, path in configs.items():
         if "encoder" not in yaml.safe_load(path.read_text()):

@@ -116,7 +116,7 @@ def measure(seconds: float) -> dict[str, tuple[float, float]]:
     speech = sum(map(len, waves)) / RATE
     makers: dict[str, Callable[[], Callable[[np.ndarray], object]]] = {
         "anonymise (mcadams)": lambda: lambda wave: McAdams(0.8)(wave, RATE),
-        "embed (ecapa)": lambda: load_encoder(ROOT / "conf/asv/ecapa.yaml").embed,
+        "embed (ecapa)": lambda: load_encoder(ROOT / "conf/asv/encoders/ecapa.yaml").embed,
         "decode (whisper_base)": lambda: load_recognizer(ROOT / "conf/asr/whisper_base.yaml").transcribe,
     }
     costs = {}

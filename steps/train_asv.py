@@ -2,7 +2,8 @@
 """Train an attacker on data directories.
 
 Usage: steps/train_asv.py [options] --data 'DIR ...' <attacker-conf> <out-dir>
- e.g.: steps/train_asv.py --data data/mini_train_mcadams conf/asv/ecapa_plda.yaml exp/mini/asv/ecapa_plda-mcadams
+ e.g.: steps/train_asv.py --data data/mini_train_mcadams conf/asv/attackers/ecapa_plda.yaml \\
+         exp/mini/asv/ecapa_plda-mcadams
 
 Makes <out-dir> with encoder.yaml and model.ckpt (scratch, finetune, nuisance) or codebook.npy (units), or with
 backend.npz (backend); epochs.jsonl and epochs.png tell how scratch and finetune went. Interrupted, the same command
@@ -17,6 +18,7 @@ from vpeval.asv.attackers import IN_ONE_GO, MODES, read_attacker
 from vpeval.asv.train_attackers import Machine, Training, train_attacker
 from vpeval.cli import script
 from vpeval.core.errors import InputError
+from vpeval.networks.configs import config_home, find_config
 
 
 def main() -> None:
@@ -25,7 +27,7 @@ def main() -> None:
     parser.add_argument("--data", required=True, metavar="'DIRS'", help="training data; speakers are those of utt2spk")
     parser.add_argument("--mode", choices=MODES, help="what to train (from the configuration)")
     parser.add_argument("--profile", metavar="NAME", help="conf/asv/train/NAME.yaml (from the configuration)")
-    parser.add_argument("--start", metavar="NAME", help="encoder to start from, conf/asv/NAME.yaml (likewise)")
+    parser.add_argument("--start", metavar="NAME", help="encoder to start from, conf/asv/encoders/NAME.yaml (likewise)")
     parser.add_argument("--embeddings", type=Path, metavar="DIR", help="backend: where embeddings of the encoder go")
     parser.add_argument("--cmd", default="utils/run.py", help="launcher of the jobs (utils/run.py)")
     parser.add_argument("--nj", type=script.positive, default=2, help="jobs of the extraction (2)")
@@ -42,12 +44,12 @@ def main() -> None:
     args = parser.parse_args()
     if not (data := tuple(map(Path, args.data.split()))):
         parser.error("--data names no directory")
-    attacker = read_attacker(args.conf)
+    attacker, home = read_attacker(args.conf), config_home(find_config(args.conf))
     start = args.start or attacker.start
     training = Training(
         args.mode or attacker.mode,
-        args.conf.parent / f"{start}.yaml",
-        args.conf.parent / "train" / f"{args.profile or attacker.profile}.yaml",
+        find_config(home / f"{start}.yaml"),
+        home / "train" / f"{args.profile or attacker.profile}.yaml",
         data,
         args.out,
         args.seed,

@@ -3,7 +3,7 @@
 set -euo pipefail
 
 help_message="Usage: $0 <processes per node> <script> [arguments]
- e.g.: $0 4 steps/jobs/train_asv.py scratch conf/asv/ecapa_512.yaml conf/asv/train/vpc2024.yaml exp/asv/x data/train
+ e.g.: $0 4 steps/jobs/train_asv.py scratch conf/asv/encoders/ecapa_512.yaml conf/asv/train/vpc2024.yaml exp/asv/x data/train
 
 In a Slurm job with several nodes, srun starts a torchrun on each of them; they meet on the first node. When a node is
 lost, Slurm ends the job; started again, a script goes on from its checkpoint."

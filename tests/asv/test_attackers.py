@@ -4,7 +4,7 @@ import pytest
 
 from vpeval.asv.attackers import FUSION, Attacker, read_attacker
 from vpeval.core.errors import InputError
-from vpeval.networks.configs import config_files
+from vpeval.networks.configs import config_files, config_home, config_names, find_config
 
 CONF = Path(__file__).parents[2] / "conf/asv"
 
@@ -50,19 +50,19 @@ def test_an_encoder_is_an_attacker_as_it_is():
 
 
 def test_attackers_that_hear_the_same_of_speech_share_a_representation():
-    heard = {path.stem: read_attacker(path).representation for path in CONF.glob("*.yaml")}
-    assert heard["ecapa"] == heard["ecapa_finetune"] == heard["ecapa_plda"] == "ecapa"
-    assert heard["nontimbral"] == heard["nontimbral_anon"] == "nontimbral"
-    assert heard["units"] == heard["units_anon"] == "units"
+    found = {name: read_attacker(CONF / f"{name}.yaml").representation for name in config_names(CONF)}
+    assert found["ecapa"] == found["ecapa_finetune"] == found["ecapa_plda"] == "ecapa"
+    assert found["nontimbral"] == found["nontimbral_anon"] == "nontimbral"
+    assert found["units"] == found["units_anon"] == "units"
 
 
-@pytest.mark.parametrize("path", sorted(CONF.glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_shipped_attacker_starts_from_a_shipped_encoder_and_profile(path):
-    found = read_attacker(path)
+@pytest.mark.parametrize("name", config_names(CONF))
+def test_every_shipped_attacker_starts_from_a_shipped_encoder_and_profile(name):
+    found = read_attacker(CONF / f"{name}.yaml")
     if found.mode == FUSION:
         assert found.members == ()
         return
-    assert (CONF / f"{found.start}.yaml").is_file()
+    assert (CONF / f"encoders/{found.start}.yaml").is_file()
     assert found.mode == "pretrained" or (CONF / "train" / f"{found.profile}.yaml").is_file()
 
 
@@ -96,4 +96,17 @@ def test_embeddings_depend_on_the_weights_beside_the_configuration(tmp_path):
     (tmp_path / "encoder.yaml").write_text("encoder: ecapa\nmodel: model.ckpt\n")
     (tmp_path / "model.ckpt").write_bytes(b"")
     assert config_files(tmp_path / "encoder.yaml") == [tmp_path / "encoder.yaml", tmp_path / "model.ckpt"]
-    assert config_files(CONF / "ecapa.yaml") == [CONF / "ecapa.yaml"]
+    assert config_files(CONF / "encoders/ecapa.yaml") == [CONF / "encoders/ecapa.yaml"]
+
+
+def test_an_own_yaml_is_found_beside_the_shipped_ones_and_goes_before_them(tmp_path):
+    for part, text in (("encoders/a", "encoder: f0_histogram\n"), ("attackers/b", ""), ("mine", "")):
+        (tmp_path / part).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{part}.yaml").write_text(text or "mode: backend\nstart: a\nprofile: p\ntrained_on: same\n")
+    assert config_names(tmp_path) == ["a", "b", "mine"]
+    assert find_config(tmp_path / "a.yaml") == tmp_path / "encoders/a.yaml"
+    assert find_config(tmp_path / "b.yaml") == tmp_path / "attackers/b.yaml"
+    assert find_config(tmp_path / "mine.yaml") == tmp_path / "mine.yaml"
+    assert config_home(tmp_path / "attackers/b.yaml") == config_home(tmp_path / "mine.yaml") == tmp_path
+    (tmp_path / "a.yaml").write_text("encoder: f0_histogram\n")
+    assert find_config(tmp_path / "a.yaml") == tmp_path / "a.yaml"

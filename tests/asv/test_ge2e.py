@@ -9,7 +9,7 @@ from vpeval.core.errors import InputError
 from vpeval.networks.encoders import load_encoder
 from vpeval.networks.ge2e import pieces
 
-CONF = Path(__file__).parents[2] / "conf/asv/ge2e.yaml"
+CONF = Path(__file__).parents[2] / "conf/asv/encoders/ge2e.yaml"
 
 
 def humming(samples: int) -> np.ndarray:

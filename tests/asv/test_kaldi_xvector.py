@@ -353,9 +353,9 @@ def test_without_options_those_of_the_challenge_hold(tmp_path):
 
 
 def test_the_shipped_configuration_says_what_to_put_where(tmp_path, monkeypatch):
-    conf = tmp_path / "conf/asv/kaldi_xvector.yaml"
+    conf = tmp_path / "conf/asv/encoders/kaldi_xvector.yaml"
     conf.parent.mkdir(parents=True)
-    shutil.copy(ROOT / "conf/asv/kaldi_xvector.yaml", conf)
+    shutil.copy(ROOT / "conf/asv/encoders/kaldi_xvector.yaml", conf)
     with pytest.raises(InputError, match=r"exp/models/asv_eval: no such directory; put an x-vector network"):
         load_encoder(conf)
 

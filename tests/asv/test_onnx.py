@@ -131,7 +131,7 @@ def test_the_resnet_of_the_store_tells_speakers_apart(tmp_path):
 
     root = Path(__file__).parents[2]
     models.fetch(models.find_model("resnet34_256"))
-    encoder = load_encoder(root / "conf/asv/resnet.yaml")
+    encoder = load_encoder(root / "conf/asv/encoders/resnet.yaml")
     audio = root / "egs/mini/corpus/audio"
     vectors = {
         name: [encoder.embed(read_audio(str(path))) for path in sorted((audio / name).glob("*.opus"))[:3]]

@@ -64,7 +64,7 @@ def test_weights_that_the_yaml_names_count_wherever_they_are(conf: Path, tmp_pat
 
 
 def test_a_changed_encoder_of_ours_makes_only_its_own_vectors_again() -> None:
-    ours = Path(__file__).resolve().parents[2] / "conf/asv"
+    ours = Path(__file__).resolve().parents[2] / "conf/asv/encoders"
 
     def code(name: str) -> set[str]:
         return {Path(path).name for path in code_of([Embedder, *encoder_makers(ours / f"{name}.yaml")])}

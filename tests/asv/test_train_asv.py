@@ -86,7 +86,9 @@ def test_a_back_end_is_estimated_on_embeddings_and_scores_trials(tmp_path, caplo
         vectors = {utt: centres[spk] + 0.3 * rng.standard_normal(6) for utt, spk in utts.items()}
         write_embeddings(tmp_path / name, vectors, {utt: f"s{spk}" for utt, spk in utts.items()})
     conf = ROOT / "conf/asv"
-    training = Training("backend", conf / "ecapa.yaml", conf / "train/plda_vpc2020.yaml", (), tmp_path / "asv/plda", 0)
+    training = Training(
+        "backend", conf / "encoders/ecapa.yaml", conf / "train/plda_vpc2020.yaml", (), tmp_path / "asv/plda", 0
+    )
     train_backend(training, [tmp_path / "train"])
     assert "LDA to 4 instead of 200 dimensions: there are 5 training speakers" in caplog.text
     assert backend.load(tmp_path / "asv/plda/backend.npz").projection.shape == (6, 4)

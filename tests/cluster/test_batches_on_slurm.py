@@ -61,7 +61,14 @@ class Place:
         ]
 
     def extract(self, backend: str) -> list[str]:
-        settings = ["--cmd", self.cmd(backend), "--nj", "2", f"{ROOT}/conf/asv/f0.yaml", f"{self.work_dir}/{backend}"]
+        settings = [
+            "--cmd",
+            self.cmd(backend),
+            "--nj",
+            "2",
+            f"{ROOT}/conf/asv/encoders/f0.yaml",
+            f"{self.work_dir}/{backend}",
+        ]
         return [f"{ROOT}/steps/extract_embeddings.py", *settings, str(self.data)]
 
     def start(self, command: list[str]) -> subprocess.Popen[str]:

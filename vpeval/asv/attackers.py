@@ -13,11 +13,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
-from vpeval.core.config import read_config
+from vpeval.core.config import read_config, read_yaml
 from vpeval.core.errors import InputError
-from vpeval.networks.configs import FOREIGN, SIMILARITY, embeddings_directory, encoder_class, encoder_program
+from vpeval.networks.configs import (
+    FOREIGN,
+    SIMILARITY,
+    config_home,
+    config_names,
+    embeddings_directory,
+    encoder_class,
+    encoder_program,
+    find_config,
+)
 
 UNITS, NUISANCE = "units", "nuisance"
 IN_ONE_GO = (UNITS, NUISANCE)
@@ -108,22 +115,20 @@ def _own_backend(path: Path, config: dict[str, Any]) -> str:
 
 
 def read_attacker(path: Path) -> Attacker:
-    """The attacker that a yaml describes."""
+    """The attacker that a yaml describes; `path` is as `find_config` takes it."""
+    path = find_config(path)
+    home = config_home(path)
     if not path.is_file():
-        there = ", ".join(sorted(file.stem for file in path.parent.glob("*.yaml")))
-        raise InputError(f"no such attacker; there are {there or 'none'}", path)
-    try:
-        config = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"is not yaml: {str(error).splitlines()[0]}", path) from None
-    if isinstance(config, dict) and ("encoder" in config or FOREIGN in config):
+        raise InputError(f"no such attacker; there are {', '.join(config_names(home)) or 'none'}", path)
+    config = read_yaml(path)
+    if "encoder" in config or FOREIGN in config:
         _find_encoder(path)
         similarity = config.get(SIMILARITY, "cosine")
         if similarity not in ("cosine", "euclidean"):
             raise InputError(f"'similarity' must be cosine or euclidean, not '{similarity}'", path)
         own = _own_backend(path, config)
         return Attacker(path.stem, PRETRAINED, path.stem, "", ORIGINAL, similarity, own, representation=path.stem)
-    if isinstance(config, dict) and config.get("mode") == FUSION:
+    if config.get("mode") == FUSION:
         return _fusion(path)
     settings = read_config(path, "representation", mode=str, start=str, profile=str, trained_on=str, representation=str)
     if settings["mode"] not in MODES:
@@ -132,7 +137,7 @@ def read_attacker(path: Path) -> Attacker:
     attacker = replace(attacker, representation=settings.get("representation", attacker.start))
     if attacker.mode != UNITS:
         return attacker
-    return replace(attacker, similarity=read_attacker(path.with_name(f"{attacker.start}.yaml")).similarity)
+    return replace(attacker, similarity=read_attacker(home / f"{attacker.start}.yaml").similarity)
 
 
 def _find_encoder(path: Path) -> None:

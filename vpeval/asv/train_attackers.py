@@ -17,11 +17,11 @@ from vpeval.core.lazy import Deferred
 from vpeval.core.locks import locked
 from vpeval.core.publish import publish, refuse_target
 from vpeval.data.layout import read_places
-from vpeval.jobs.launch import FREE_MEMORY_SELDOM, run_command
 from vpeval.jobs.dry_run import current_dry_run
+from vpeval.jobs.launch import FREE_MEMORY_SELDOM, run_command
 from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
-from vpeval.networks.configs import config_files, encoder_makers
+from vpeval.networks.configs import config_files, config_names, encoder_makers
 from vpeval.networks.extraction import extract_embeddings
 
 log = logging.getLogger(__name__)
@@ -114,8 +114,7 @@ def train_attacker(training: Training, embeddings: Path, machine: Machine) -> No
         return
     for path in (training.encoder, training.profile):
         if not path.is_file():
-            there = ", ".join(sorted(file.stem for file in path.parent.glob("*.yaml")))
-            raise InputError(f"no such configuration; there are {there}", path)
+            raise InputError(f"no such configuration; there are {', '.join(config_names(path.parent))}", path)
     for directory in training.data:
         for name in ("wav.scp", "utt2spk"):
             if not (directory / name).is_file():

@@ -1,4 +1,4 @@
-"""What a yaml of an encoder or a recogniser names: its class, program, files and model. Reads, and loads nothing."""
+"""Where the yaml of an encoder or attacker is, and what it names: class, program, files, model. Loads no model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ FOREIGN = "embeddings"
 """The key of a yaml whose vectors were made elsewhere."""
 SIMILARITY = "similarity"
 _ROOT = Path(__file__).resolve().parents[2]
-_SHARED = {_ROOT, _ROOT / "conf/asv"}
+_PARTS = ("encoders", "attackers")
+_SHARED = {_ROOT, _ROOT / "conf/asv", *(_ROOT / "conf/asv" / part for part in _PARTS)}
 _ENCODERS = {
     "ecapa": Deferred("vpeval.networks.neural", "Ecapa"),
     "xvector": Deferred("vpeval.networks.neural", "XVector"),
@@ -25,6 +26,25 @@ _ENCODERS = {
     "whisper_frames": Deferred("vpeval.networks.whisper_frames", "WhisperFrames"),
     "phone_units": Deferred("vpeval.networks.units", "PhoneUnits"),
 }
+
+
+def find_config(path: Path) -> Path:
+    """The yaml of the encoder or attacker that is called `path`, such as ``conf/asv/ecapa.yaml``.
+
+    It is that file, or one of the same name in ``encoders/`` or ``attackers/`` beside it; `path` if there is none.
+    """
+    candidates = (path, *(path.parent / part / path.name for part in _PARTS))
+    return next((one for one in candidates if one.is_file()), path)
+
+
+def config_home(path: Path) -> Path:
+    """The directory by which configurations name each other: that of a yaml, or the one above ``attackers/``."""
+    return path.parent.parent if path.parent.name in _PARTS else path.parent
+
+
+def config_names(home: Path) -> list[str]:
+    """The names of all encoders and attackers of a directory."""
+    return sorted({file.stem for place in (home, *(home / part for part in _PARTS)) for file in place.glob("*.yaml")})
 
 
 def read_settings(config: Path) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def import_directory(data: Path, out: Path) -> None:
 def train_asv(mode: str) -> Callable[[Path, Path], None]:
     def publisher(data: Path, out: Path) -> None:
         profile = CONF / f"asv/train/{'plda_few' if mode == 'backend' else 'mini'}.yaml"
-        training = Training(mode, CONF / "asv/f0.yaml", profile, (data,), out, 0)
+        training = Training(mode, CONF / "asv/encoders/f0.yaml", profile, (data,), out, 0)
         train_attacker(training, data.parents[1] / "vectors", Machine())
 
     return publisher
@@ -57,7 +57,9 @@ def listening(data: Path, out: Path) -> None:
 PUBLISHERS: dict[str, Callable[[Path, Path], object]] = {
     "anonymize": anonymize,
     "import_anonymized": import_directory,
-    "extract_embeddings": lambda data, out: extract_embeddings(CONF / "asv/f0.yaml", out.parent, [data], CMD, 1),
+    "extract_embeddings": lambda data, out: extract_embeddings(
+        CONF / "asv/encoders/f0.yaml", out.parent, [data], CMD, 1
+    ),
     "decode": lambda data, out: decode(CONF / "asr/vosk_small.yaml", out.parent, [data], CMD, 1),
     "predict_emotions": lambda data, out: predict_emotions(CONF / "ser", out.parent, [data], CMD, 1),
     "train_asv": train_asv("scratch"),

@@ -12,7 +12,8 @@ import argparse
 import logging
 
 from vpeval.asr.lm import read_arpa
-from vpeval.asr.nbest import Weights, choose_texts, read_nbest
+from vpeval.asr.nbest import read_nbest
+from vpeval.asr.rescoring import Weights, choose_texts
 from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_table, write_table

@@ -10,7 +10,7 @@ fold that spk2fold names, which has not heard the speaker.
 
 from pathlib import Path
 
-from vpeval.asr.recognise_emotions import classify
+from vpeval.asr.linear_emotion import classify_emotions
 from vpeval.cli import script
 
 
@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("data", metavar="data-dir", type=Path, nargs="+")
     args = parser.parse_args()
     for path in args.data:
-        classify(args.models, args.features, path, args.out / path.name)
+        classify_emotions(args.models, args.features, path, args.out / path.name)
 
 
 if __name__ == "__main__":

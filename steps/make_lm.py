@@ -7,7 +7,8 @@ Usage: steps/make_lm.py [options] <out.arpa> <text> ...
 The small model of the challenge is a pruned trigram (--order 3 --min-count 2), the large one keeps all n-grams.
 """
 
-from vpeval.asr.lm import estimate_from, write_arpa
+from vpeval.asr.lm import write_arpa
+from vpeval.asr.lm_estimation import estimate_from
 from vpeval.cli import script
 from vpeval.data.text import NORMALIZERS
 

@@ -9,7 +9,7 @@ Makes <out-dir> with the recogniser and its decode.yaml for steps/decode.py. Int
 
 from pathlib import Path
 
-from vpeval.asr.train import train_recogniser
+from vpeval.asr.train_recogniser import train_recogniser
 from vpeval.cli import script
 
 

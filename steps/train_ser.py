@@ -11,7 +11,7 @@ Makes <out-dir>/fold_<fold>/ for steps/classify_emotions.py.
 
 from pathlib import Path
 
-from vpeval.asr.recognise_emotions import train
+from vpeval.asr.linear_emotion import train_emotions
 from vpeval.cli import script
 
 
@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("out", metavar="out-dir", type=Path)
     parser.add_argument("data", metavar="data-dir", type=Path, nargs="+")
     args = parser.parse_args()
-    print(f"{args.out}: {train(args.conf, args.features, args.out, args.data)}")
+    print(f"{args.out}: {train_emotions(args.conf, args.features, args.out, args.data)}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ where there is a large one, scores the lattices with it again. Both link to <mod
 
 from pathlib import Path
 
-from vpeval.asr.kaldi.chain import from_challenge, from_vosk
+from vpeval.asr.kaldi_chain import from_challenge, from_vosk
 from vpeval.asr.lm import read_arpa
 from vpeval.cli import script
 from vpeval.core.errors import InputError

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vpeval.asr.ctc import BeamSearch
-from vpeval.asr.lm import estimate
+from vpeval.asr.lm import BEGIN, END, UNKNOWN, NGram
+from vpeval.asr.lm_estimation import estimate
 
 LABELS = ["<blank>", " ", "a", "b"]
 BLANK = 0
@@ -64,6 +65,44 @@ def test_a_language_model_chooses_between_equally_likely_letters():
     logprobs = np.log(np.array([[0.02, 0.02, 0.48, 0.48]]))
     lm = estimate([["b"], ["b"], ["b"], ["a"]], 1)
     assert BeamSearch(LABELS, BLANK, lm)(logprobs)[0].words == "b"
+
+
+LN_BACKOFF, LN_UNKNOWN, LN_A, LN_UNKNOWN_AFTER_A = map(math.log, (0.5, 0.05, 0.4, 0.2))
+BY_HAND = NGram(
+    2,
+    {(END,): -2.0, ("a",): LN_A, ("ab",): -1.5, (UNKNOWN,): LN_UNKNOWN, ("a", UNKNOWN): LN_UNKNOWN_AFTER_A},
+    {(BEGIN,): LN_BACKOFF},
+)
+
+
+def kept_prefix(frames: list[dict[str, float]], lmwt: float, wip: float = 0.0) -> str:
+    """The text that a beam of one prefix ends with; a frame has the log-probabilities of its labels."""
+    labels = [*LABELS, "c"]
+    logprobs = np.array([[frame.get(label, -50.0) for label in labels] for frame in frames])
+    [only] = BeamSearch(labels, BLANK, BY_HAND, lmwt, wip, acoustic_scale=10.0, beam=1)(logprobs, 9)
+    return only.words
+
+
+@pytest.mark.parametrize(
+    ("before", "logprob"),
+    [([], LN_BACKOFF + LN_UNKNOWN), ([{"a": 0.0}, {" ": 0.0}], LN_UNKNOWN_AFTER_A)],
+    ids=["at the beginning", "after a word"],
+)
+def test_letters_that_begin_no_known_word_cost_the_weighted_probability_of_an_unknown_word(before, logprob):
+    # The acoustics prefer c, which begins no word, to a, which begins two, by 10 · (2 - 1).
+    frames = [*before, {"a": -2.0, "c": -1.0}]
+    even = 10 / -logprob
+    assert kept_prefix(frames, 0.99 * even).endswith("c")
+    assert kept_prefix(frames, 1.01 * even).endswith("a")
+
+
+def test_a_complete_word_adds_its_weighted_probability_less_the_insertion_penalty():
+    # The acoustics prefer the end of the word "a" to its continuation "ab" by 10 · (2 - 1).
+    frames = [{"a": 0.0}, {" ": -1.0, "b": -2.0}]
+    for lmwt in (2.0, 5.0):
+        even = 10 / lmwt + LN_BACKOFF + LN_A
+        assert kept_prefix(frames, lmwt, even - 0.01) == "a"
+        assert kept_prefix(frames, lmwt, even + 0.01) == "ab"
 
 
 def test_a_letter_repeats_only_across_a_blank():

@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vpeval.asr.kaldi.carpa import write_carpa
-from vpeval.asr.kaldi.chain import from_challenge, from_vosk
-from vpeval.asr.kaldi.fst import Vocabulary, read_vocabulary, write_acceptor
-from vpeval.asr.lm import estimate, write_arpa
+from vpeval.asr.kaldi_chain import Vocabulary, from_challenge, from_vosk, read_vocabulary, write_acceptor, write_carpa
+from vpeval.asr.lm import write_arpa
+from vpeval.asr.lm_estimation import estimate
 from vpeval.asr.recognizers import load_recognizer, own_language_models
 from vpeval.asr.vosk import to_pcm
 from vpeval.audio.io import read_audio

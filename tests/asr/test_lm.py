@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vpeval.asr.lm import BEGIN, END, UNKNOWN, estimate, read_arpa, write_arpa
+from vpeval.asr.lm import BEGIN, END, UNKNOWN, read_arpa, write_arpa
+from vpeval.asr.lm_estimation import estimate
 from vpeval.core.errors import InputError
 
 sentences = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=6), min_size=1, max_size=8)

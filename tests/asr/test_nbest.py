@@ -1,7 +1,8 @@
 import pytest
 
-from vpeval.asr.lm import estimate
-from vpeval.asr.nbest import Hypothesis, Rescorer, Weights, read_nbest, tune, write_nbest
+from vpeval.asr.lm_estimation import estimate
+from vpeval.asr.nbest import Hypothesis, read_nbest, write_nbest
+from vpeval.asr.rescoring import Rescorer, Weights, tune
 from vpeval.core.errors import InputError
 from vpeval.data.text import vpc2020
 

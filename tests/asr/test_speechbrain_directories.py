@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from vpeval.asr.emotion import EmotionClassifier
 from vpeval.asr.recognizers import load_recognizer
-from vpeval.asr.speechbrain import CTCTextEncoder  # isort: split
+from vpeval.asr.speechbrain_ctc import CTCTextEncoder  # isort: split
 
 from speechbrain.dataio.encoder import CategoricalEncoder
 
-from vpeval.asv.hyperparams import read_hyperparams
+from vpeval.asr.speechbrain_emotion import EmotionClassifier
 from vpeval.core.errors import InputError
+from vpeval.networks.hyperparams import read_hyperparams
 
 WAVE = np.random.default_rng(0).normal(0, 0.1, 16000).astype(np.float32)
 RECOGNISER = """\

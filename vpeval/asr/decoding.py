@@ -1,4 +1,4 @@
-"""Recognition and emotions of data directories, as batches of jobs."""
+"""Drive the recognition of words and emotions of data directories: batches of jobs, unless they are up to date."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from vpeval.asr.nbest import Hypothesis, read_hypothesis, write_nbest
-from vpeval.asr.recognizers import own_language_models
-from vpeval.asv.kinds import encoder_files
+from vpeval.asr.linear_emotion import FOLDS, classify_emotions, train_emotions
+from vpeval.asr.recognizers import own_language_models, recogniser_class, write_texts
+from vpeval.core.lazy import Deferred
+from vpeval.core.models import find_model
 from vpeval.core.tables import write_table
 from vpeval.jobs import batch
-from vpeval.jobs.pieces import Pieces
+from vpeval.jobs.shards import Shards
+from vpeval.jobs.steps import Step, bring_up_to_date
+from vpeval.networks.configs import config_files, stored_model
+from vpeval.networks.extraction import extract_embeddings
 
-_ROOT = Path(__file__).resolve().parents[2]
-_DECODE, _EMOTIONS = "steps/jobs/decode.py", "steps/jobs/predict_emotions.py"
+_DECODER = Deferred("vpeval.asr.recognizers", "Decoder")
+_EMOTIONS = Deferred("vpeval.asr.speechbrain_emotion", "EmotionWorker")
 
 
 def decode(
@@ -25,16 +29,24 @@ def decode(
     A recogniser that comes with a small and a large language model gives ``text_small`` and ``text_large``; ``text`` is
     then a copy of the latter.
     """
-    inputs = [*encoder_files(conf), *([lm] if lm else []), _ROOT / "conf/models.yaml"]
-    lms = own_language_models(conf)
-    targets = [batch.target(path, out / path.name, inputs, [_DECODE, __name__]) for path in data]
-    worker = (str(_ROOT / _DECODE), str(conf), str(lm or ""))
-    return batch.run(text_task(worker, lm is not None, lms), targets, cmd, nj, out / "log")
+    inputs = [*config_files(conf), *([lm] if lm else [])]
+    makers = [_DECODER, write_texts, recogniser_class(conf)]
+    model = stored_model(conf)
+    hashes = dict(find_model(model).files) if model else {}
+    targets = [batch.target(path, out / path.name, inputs, makers, model=hashes) for path in data]
+    task = text_task(_DECODER, str(conf), str(lm or ""), nbest=lm is not None, lms=own_language_models(conf))
+    return batch.run(task, targets, cmd, nj, out / "log")
 
 
-def text_task(worker: tuple[str, ...], nbest: bool = False, lms: tuple[str, ...] = ()) -> batch.Task:
-    """What gives directories of texts, whatever they are decoded by."""
-    return batch.Task("decode", worker, partial(_collect_texts, nbest=nbest, lms=lms))
+def text_task(
+    worker: Deferred | tuple[str, ...], *arguments: str, nbest: bool = False, lms: tuple[str, ...] = ()
+) -> batch.Task:
+    """A task that makes directories of text, whichever worker gives it."""
+
+    def finish(target: batch.Target, shards: Shards) -> None:
+        write_texts(target.new, shards.results(), nbest, lms)
+
+    return batch.Task("decode", worker, finish, arguments)
 
 
 def predict_emotions(
@@ -44,30 +56,32 @@ def predict_emotions(
 
     `interface` names a class of the models' own custom_interface.py, which is then run.
     """
-    targets = [
-        batch.target(path, out / path.name, [models], [_EMOTIONS, __name__], interface=interface) for path in data
-    ]
-    worker = (str(_ROOT / _EMOTIONS), str(models), interface)
-    task = batch.Task("emotions", worker, _collect_predictions, tables=("wav.scp", "spk2fold"))
+    makers = [_EMOTIONS, write_table]
+    targets = [batch.target(path, out / path.name, [models], makers, interface=interface) for path in data]
+    task = batch.Task(
+        "emotions", _EMOTIONS, _collect_predictions, (str(models), interface), tables=("wav.scp", "spk2fold")
+    )
     return batch.run(task, targets, cmd, nj, out / "log")
 
 
-def _collect_texts(target: batch.Target, pieces: Pieces, nbest: bool, lms: tuple[str, ...]) -> None:
-    """Collect the hypotheses of all utterances."""
-    lines = {utt: str(result, "utf-8").splitlines() for utt, result in pieces.results()}
-    if lms:
-        for number, lm in enumerate(lms):
-            words = {utt: rows[number] for utt, rows in lines.items()}
-            for name in (f"text_{lm}", "text"):
-                write_table(target.new / name, words)
-    elif nbest:
-        hypotheses: dict[str, list[Hypothesis]] = {utt: list(map(read_hypothesis, rows)) for utt, rows in lines.items()}
-        write_nbest(target.new / "nbest", hypotheses)
-        write_table(target.new / "text", {utt: rows[0].words for utt, rows in hypotheses.items()})
-    else:
-        write_table(target.new / "text", {utt: " ".join(line) for utt, line in lines.items()})
+def _collect_predictions(target: batch.Target, shards: Shards) -> None:
+    write_table(target.new / "predictions", {utt: str(result, "utf-8").strip() for utt, result in shards.results()})
 
 
-def _collect_predictions(target: batch.Target, pieces: Pieces) -> None:
-    """Collect the predictions in one table."""
-    write_table(target.new / "predictions", {utt: str(result, "utf-8").strip() for utt, result in pieces.results()})
+def recognise_emotions(
+    conf: Path, out: Path, original: Sequence[Path], anonymised: Sequence[Path], cmd: str, nj: int
+) -> None:
+    """Make ``<out>/<set>/predictions`` for all data directories by a recogniser that the original ones train."""
+    features, models = out / "features", out / "models"
+    extract_embeddings(conf, features, [*original, *anonymised], cmd, nj)
+    inputs = (conf, *(features / path.name for path in original), *original)
+    training = Step(10, models, (FOLDS,), inputs, {}, (train_emotions,))
+    bring_up_to_date([(training, lambda _: train_emotions(conf, features, models, original))], "emotion recogniser")
+    steps = [
+        (
+            Step(10, out / path.name, ("predictions",), (models, features / path.name, path), {}, (classify_emotions,)),
+            partial(classify_emotions, models, features, path),
+        )
+        for path in (*original, *anonymised)
+    ]
+    bring_up_to_date(steps, "predictions of emotions")

@@ -1,20 +1,9 @@
-"""N-gram language models: estimated from text, kept in ARPA files, asked for the probability of words.
-
-Estimation is interpolated Witten-Bell smoothing (Witten & Bell, IEEE Trans. Inf. Theory 37(4), 1991; Chen & Goodman,
-1999, equation 15): a context h that was followed c(h) times, by t(h) different words, gives
-
-    P(w | h) = (c(hw) + t(h) · P(w | h')) / (c(h) + t(h)),        h' = h without its first word,
-
-and the shortest context falls back on the uniform distribution over the vocabulary, ``</s>`` and ``<unk>``. It needs no
-held-out data and is defined for the smallest text. N-grams rarer than a threshold are dropped from the longer orders
-and their mass goes to the shorter context, which is how a small model is made from a large one.
-"""
+"""Back-off n-gram language models: the probability of words, and ARPA files."""
 
 from __future__ import annotations
 
 import gzip
 import math
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -22,12 +11,10 @@ from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.core.tables import read_table
-from vpeval.data.text import NORMALIZERS
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
-_LN10 = math.log(10)
-_ZERO = -99.0  # what ARPA files write for the logarithm of nothing
+LN10 = math.log(10)
+ZERO = -99.0  # what ARPA files write for the logarithm of nothing
 
 Words = tuple[str, ...]
 
@@ -61,7 +48,7 @@ class NGram:
         history = context
         while (*history, word) not in self.logprob:
             if not history:
-                return total + _ZERO * _LN10, self._cut((*context, word))
+                return total + ZERO * LN10, self._cut((*context, word))
             total += self.backoff.get(history, 0.0)
             history = history[1:]
         return total + self.logprob[*history, word], self._cut((*context, word))
@@ -86,58 +73,6 @@ class NGram:
         return history[len(history) - self.order + 1 :] if len(history) >= self.order else history
 
 
-def estimate(sentences: Iterable[Sequence[str]], order: int, min_count: int = 1) -> NGram:
-    """A Witten-Bell model; n-grams of order 2 and more are dropped if seen less than `min_count` times.
-
-    >>> lm = estimate([["a", "b"], ["a"]], order=2)
-    >>> round(math.exp(lm.score(("a",), "b")[0]), 3), round(math.exp(lm.sentence(["a"])), 3)
-    (0.359, 0.33)
-    """
-    counts = [Counter[Words]() for _ in range(order)]
-    for words in sentences:
-        padded = (BEGIN, *words, END)
-        for n in range(1, order + 1):
-            counts[n - 1].update(padded[i : i + n] for i in range(len(padded) - n + 1))
-    del counts[0][BEGIN,]
-    if not counts[0]:
-        raise InputError("no text to estimate a language model from")
-    vocabulary = [*(gram[0] for gram in sorted(counts[0])), UNKNOWN]
-    total, kinds = sum(counts[0].values()), len(counts[0])
-    uniform = 1 / len(vocabulary)
-    probability: dict[Words, float] = {
-        (word,): (counts[0][word,] + kinds * uniform) / (total + kinds) for word in vocabulary
-    }
-    backoff: dict[Words, float] = {}
-    for grams in counts[1:]:
-        probability |= _longer(grams, probability, backoff, min_count)
-    logprob = {gram: math.log(p) for gram, p in probability.items()} | {(BEGIN,): _ZERO * _LN10}
-    return NGram(order, logprob, backoff)
-
-
-def _longer(
-    grams: Counter[Words], shorter: Mapping[Words, float], backoff: dict[Words, float], min_count: int
-) -> dict[Words, float]:
-    """Probabilities of the n-grams of one order; adds the back-off weights of their contexts to `backoff`."""
-    following: defaultdict[Words, list[tuple[str, int]]] = defaultdict(list)
-    for gram, count in grams.items():
-        following[gram[:-1]].append((gram[-1], count))
-    lower = NGram(0, {gram: math.log(p) for gram, p in shorter.items()}, dict(backoff))
-    kept: dict[Words, float] = {}
-    for context in sorted(following):
-        total, kinds = sum(count for _, count in following[context]), len(following[context])
-        mass = lower_mass = 0.0
-        for word, count in sorted(following[context]):
-            if count < min_count:
-                continue
-            below = math.exp(lower.score(context[1:], word)[0])
-            kept[*context, word] = (count + kinds * below) / (total + kinds)
-            mass += kept[*context, word]
-            lower_mass += below
-        if mass:
-            backoff[context] = math.log((1 - mass) / (1 - lower_mass))
-    return kept
-
-
 def write_arpa(path: str | PathLike[str], lm: NGram) -> None:
     """Write a model in the ARPA format, sorted, so that equal models give equal bytes."""
     write_text(path, "".join(_arpa_lines(lm)))
@@ -153,8 +88,8 @@ def _arpa_lines(lm: NGram) -> Iterator[str]:
     for n, grams in enumerate(orders, start=1):
         yield f"\n\\{n}-grams:\n"
         for gram in grams:
-            logprob = max(_ZERO, lm.logprob[gram] / _LN10)
-            backoff = f"\t{lm.backoff[gram] / _LN10:.6f}" if gram in lm.backoff else ""
+            logprob = max(ZERO, lm.logprob[gram] / LN10)
+            backoff = f"\t{lm.backoff[gram] / LN10:.6f}" if gram in lm.backoff else ""
             yield f"{logprob:.6f}\t{' '.join(gram)}{backoff}\n"
     yield "\n\\end\\\n"
 
@@ -176,9 +111,9 @@ def read_arpa(path: str | PathLike[str]) -> NGram:
                 raise InputError(f"is not an n-gram of order {order}", path, number)
             try:
                 gram = tuple(fields[1 : order + 1])
-                logprob[gram] = float(fields[0]) * _LN10
+                logprob[gram] = float(fields[0]) * LN10
                 if len(fields) == order + 2:
-                    backoff[gram] = float(fields[-1]) * _LN10
+                    backoff[gram] = float(fields[-1]) * LN10
             except ValueError:
                 raise InputError("log-probability and back-off weight must be numbers", path, number) from None
     if not ended or not logprob:
@@ -196,14 +131,3 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise InputError("no such language model; make it with steps/make_lm.py", path) from None
     except (UnicodeDecodeError, gzip.BadGzipFile, EOFError):
         raise InputError("is not a readable ARPA file", path) from None
-
-
-def estimate_from(texts: Iterable[str | PathLike[str]], order: int, min_count: int, rules: str = "vpc2020") -> NGram:
-    """Estimate a model from Kaldi text files, spelt by the `rules` of an edition."""
-    paths = list(texts)
-    normalize = NORMALIZERS[rules]
-    sentences = [normalize(words) for path in paths for words in read_table(path, "text", empty=True).values()]
-    sentences = [words for words in sentences if words]
-    if not sentences:
-        raise InputError("has no words to estimate a language model from", paths[0])
-    return estimate(sentences, order, min_count)

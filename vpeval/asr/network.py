@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from vpeval.asv.speechbrain import Fbank, InputNormalization
+from vpeval.networks.speechbrain import Fbank, InputNormalization
 
 
 class ConvCTC(nn.Module):

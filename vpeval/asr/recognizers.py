@@ -1,22 +1,29 @@
 """Speech recognisers behind one interface: a wave in, words out.
 
-A new recogniser is a class with `transcribe` in a module of this folder and a line in `_RECOGNIZERS`, plus a yaml in
-conf/asr/. One that can be asked for several hypotheses has `nbest`, too, and takes a language model; one that comes
-with several language models has `transcribe_all`.
+A new recogniser is a class with `transcribe` in a module of this package and a line in `_RECOGNISERS`, plus a yaml in
+conf/asr/. One that gives several hypotheses has `nbest`, too, and takes a language model; one that comes with several
+language models has `transcribe_all`. The module of a recogniser is imported when it is used, so that decoded text
+depends on the code of its own recogniser only.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from vpeval.asr.lm import NGram
-from vpeval.asr.nbest import Hypothesis
+from vpeval.asr.lm import NGram, read_arpa
+from vpeval.asr.nbest import Hypothesis, read_hypothesis, write_nbest
+from vpeval.audio.io import read_audio
 from vpeval.core.config import choose
 from vpeval.core.errors import InputError
+from vpeval.core.lazy import Deferred
+from vpeval.core.tables import write_table
+
+if TYPE_CHECKING:
+    from vpeval.jobs.worker import Part
 
 
 class Recognizer(Protocol):
@@ -42,35 +49,71 @@ class ManyLmRecognizer(Recognizer, Protocol):
         """The words by language model."""
 
 
-# The modules are imported on demand: each drags in a library of its own, and some of those are optional.
-_RECOGNIZERS = {
-    "whisper": ("vpeval.asr.whisper", "Whisper"),
-    "speechbrain": ("vpeval.asr.speechbrain", "SpeechBrainCTC"),
-    "vosk": ("vpeval.asr.vosk", "Vosk"),
-    "pocketsphinx": ("vpeval.asr.pocketsphinx", "PocketSphinx"),
-    "kaldi_chain": ("vpeval.asr.kaldi_chain", "KaldiChain"),
+_KALDI_CHAIN = Deferred("vpeval.asr.vosk", "KaldiChain")
+_LANGUAGE_MODELS = Deferred("vpeval.asr.vosk", "language_models")
+_RECOGNISERS = {
+    "whisper": Deferred("vpeval.asr.whisper", "Whisper"),
+    "speechbrain": Deferred("vpeval.asr.speechbrain_ctc", "SpeechBrainCTC"),
+    "vosk": Deferred("vpeval.asr.vosk", "Vosk"),
+    "kaldi_chain": _KALDI_CHAIN,
 }
-_WITH_LM = ("speechbrain", "pocketsphinx")
+_WITH_LM = "speechbrain"
+
+
+def recogniser_class(config: Path) -> Deferred:
+    """The class of the recogniser that a yaml of conf/asr/ describes."""
+    return choose(config, "recognizer", _RECOGNISERS)
 
 
 def own_language_models(config: Path) -> tuple[str, ...]:
     """The language models that a recogniser comes with and decodes with one by one: none, small, or small and large."""
-    if choose(config, "recognizer", _RECOGNIZERS) != _RECOGNIZERS["kaldi_chain"]:
+    if recogniser_class(config) != _KALDI_CHAIN:
         return ()
-    from vpeval.asr.kaldi_chain import language_models
-
-    return language_models(config)
+    found: tuple[str, ...] = _LANGUAGE_MODELS.load()(config)
+    return found
 
 
 def load_recognizer(config: Path, lm: NGram | None = None) -> Recognizer:
     """The recogniser that a yaml of conf/asr/ describes, decoding with language model `lm` if it is given."""
-    module, name = choose(config, "recognizer", _RECOGNIZERS)
-    make = getattr(import_module(module), name)
-    if lm is None:
-        recognizer: Recognizer = make(config)
-        return recognizer
-    with_lm = [_RECOGNIZERS[kind] for kind in _WITH_LM]
-    if (module, name) not in with_lm:
-        raise InputError(f"this recogniser takes no n-gram language model; {' and '.join(_WITH_LM)} do", config)
-    chosen: Recognizer = make(config, lm)
-    return chosen
+    found = recogniser_class(config)
+    if lm is not None and found != _RECOGNISERS[_WITH_LM]:
+        raise InputError(f"this recogniser takes no n-gram language model; {_WITH_LM} does", config)
+    recogniser: Recognizer = found.load()(config, *([lm] if lm else []))
+    return recogniser
+
+
+class Decoder:
+    """The worker of decoding: the lines of text of an utterance; `lm` is an ARPA file or empty."""
+
+    def __init__(self, conf: str, lm: str) -> None:
+        self.recogniser = load_recognizer(Path(conf), read_arpa(lm) if lm else None)
+        self.nbest = bool(lm)
+
+    def __call__(self, part: Part) -> bytes:
+        """One line, the n best, or one line for every language model."""
+        recogniser, wave = self.recogniser, read_audio(part.wav)
+        if self.nbest and isinstance(recogniser, NBestRecognizer):
+            lines = [str(one) for one in recogniser.nbest(wave)]
+        elif isinstance(recogniser, ManyLmRecognizer):
+            lines = [" ".join(words.split()) for words in recogniser.transcribe_all(wave).values()]
+        else:
+            lines = [" ".join(recogniser.transcribe(wave).split())]
+        return "".join(f"{line}\n" for line in lines).encode()
+
+
+def write_texts(
+    out: Path, results: Iterable[tuple[str, bytes | memoryview]], nbest: bool, lms: tuple[str, ...]
+) -> None:
+    """Write the results of a `Decoder` for all utterances into directory `out`."""
+    lines = {utt: str(result, "utf-8").splitlines() for utt, result in results}
+    if lms:
+        for number, lm in enumerate(lms):
+            words = {utt: rows[number] for utt, rows in lines.items()}
+            for name in (f"text_{lm}", "text"):
+                write_table(out / name, words)
+    elif nbest:
+        hypotheses = {utt: list(map(read_hypothesis, rows)) for utt, rows in lines.items()}
+        write_nbest(out / "nbest", hypotheses)
+        write_table(out / "text", {utt: rows[0].words for utt, rows in hypotheses.items()})
+    else:
+        write_table(out / "text", {utt: " ".join(line) for utt, line in lines.items()})

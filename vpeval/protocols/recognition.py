@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from vpeval.asr.lm import read_arpa
-from vpeval.asr.nbest import GRID, Hypothesis, choose_texts, read_nbest
+from vpeval.asr.nbest import Hypothesis, read_nbest
+from vpeval.asr.rescoring import GRID, choose_texts
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.tables import read_table, write_table

@@ -92,7 +92,7 @@ def predict(plan: Plan) -> None:
     names = dict.fromkeys(name for joined in plan.recipe.emotion_sets for name in joined.sets)
     sets = {side: [DATA / version(name, plan.system, side) for name in names] for side in "oa"}
     if plan.ser_conf.is_file():
-        from vpeval.asr.recognise_emotions import recognise_emotions
+        from vpeval.asr.decoding import recognise_emotions
 
         recognise_emotions(plan.ser_conf, emotions_dir(plan), sets["o"], sets["a"], settings.cmd, settings.nj)
         return

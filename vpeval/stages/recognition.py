@@ -94,7 +94,7 @@ class Recognition:
                 "lms": self.recogniser.own or self.recogniser.lms,
                 **self.tags,
             },
-            code=("vpeval.protocols.recognition", "vpeval.asr.nbest"),
+            code=("vpeval.protocols.recognition", "vpeval.asr.rescoring"),
         )
 
     @property
@@ -172,7 +172,7 @@ def _decode(plan: Plan, conf: Path, name: str, sides: str, lm: Path | None = Non
 
 def _train(plan: Plan) -> None:
     """Recognisers trained on original and on anonymised speech, with the language models of the training text."""
-    from vpeval.asr.train import train_recogniser
+    from vpeval.asr.train_recogniser import train_recogniser
 
     names = (*plan.recipe.train_sets, *plan.recipe.pool_sets)
     if not names:
@@ -182,7 +182,8 @@ def _train(plan: Plan) -> None:
     anonymised = [plan.anonymised(name) for name in names]
     need(3, *anonymised)
     texts = tuple(path / "text" for path in original)
-    step = Step(10, lm_dir(plan), tuple(f"{lm}.arpa" for lm in _LMS), texts, {"lms": _LMS}, ("vpeval.asr.lm",))
+    files, code = tuple(f"{lm}.arpa" for lm in _LMS), ("vpeval.asr.lm_estimation",)
+    step = Step(10, lm_dir(plan), files, texts, {"lms": _LMS}, code)
     bring_up_to_date([(step, lambda out: _make_lms(out, texts))], "language models")
     for name, data, sides in (
         (TRAINING.stem, original, "oa"),
@@ -194,7 +195,8 @@ def _train(plan: Plan) -> None:
 
 
 def _make_lms(out: Path, texts: Iterable[Path]) -> str:
-    from vpeval.asr.lm import estimate_from, write_arpa
+    from vpeval.asr.lm import write_arpa
+    from vpeval.asr.lm_estimation import estimate_from
 
     sizes = []
     for name, (order, min_count) in _LMS.items():

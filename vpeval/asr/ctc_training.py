@@ -1,8 +1,8 @@
 """Training of a CTC recogniser: ASR_eval on original speech, ASR_eval^anon on anonymised speech.
 
-The network reads letters. Training is SpeechBrain's Brain with a checkpoint after every epoch; what is random in an
-epoch depends on the seed and the number of the epoch only, so that a training that was interrupted and taken up again
-ends in the same weights as one that was not. The result is a directory that SpeechBrain's own EncoderASR loads.
+The network reads letters. Training is SpeechBrain's Brain with a checkpoint after every epoch; random choices in an
+epoch depend on the seed and the number of the epoch only, so that an interrupted training that is continued gives the
+same weights as one without interruption. The result is a directory that SpeechBrain's own EncoderASR loads.
 """
 
 from __future__ import annotations
@@ -18,24 +18,23 @@ import torch
 from scipy.signal import resample_poly
 from torch.utils.data import DataLoader, Dataset, Sampler
 
+from vpeval.networks.speechbrain import Brain, EpochCounter, Stage  # must come first: it makes SpeechBrain importable
+
+# isort: split
+from speechbrain.augment.freq_domain import SpectrogramDrop
+from speechbrain.dataio.encoder import CTCTextEncoder
+from speechbrain.nnet.losses import ctc_loss
+
 from vpeval.asr.network import ConvCTC
-from vpeval.asr.speechbrain import (
-    Brain,
-    CTCTextEncoder,
-    EpochCounter,
-    SpectrogramDrop,
-    Stage,
-    ctc_loss,
-)
-from vpeval.asv.checkpoints import Checkpointer
 from vpeval.audio.io import read_audio
-from vpeval.core import compute
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.seeds import derive, generator
 from vpeval.data.directory import DataDir
 from vpeval.data.text import NORMALIZERS
+from vpeval.networks import compute
+from vpeval.networks.checkpoints import Checkpointer
 
 log = logging.getLogger(__name__)
 BLANK = 0
@@ -71,7 +70,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Utterance:
-    """What is learnt from an utterance."""
+    """An utterance to learn from."""
 
     wav: str
     text: str
@@ -91,8 +90,16 @@ def read_utterances(directories: Sequence[Path]) -> list[Utterance]:
     return utterances
 
 
+def train_on(conf: Path, data: Sequence[Path], seed: int, threads: int, work: Path) -> int:
+    """Train on data directories and write the recogniser to ``<work>/out``; returns how many utterances there were."""
+    compute.set_up(threads)
+    settings, utterances = Settings.read(conf), read_utterances(data)
+    train(settings, utterances, seed, work / "checkpoints", work / "out")
+    return len(utterances)
+
+
 def train(settings: Settings, utterances: Sequence[Utterance], seed: int, checkpoints: Path, out: Path) -> None:
-    """Train, going on from the newest of `checkpoints`, and write the finished recogniser into directory `out`."""
+    """Train, starting from the newest of `checkpoints`, and write the finished recogniser into directory `out`."""
     torch.manual_seed(derive(seed, "asr"))
     letters = make_letters(utterances)
     network = ConvCTC(len(letters), *(getattr(settings, name) for name in _SHAPE))
@@ -116,12 +123,13 @@ def make_letters(utterances: Sequence[Utterance]) -> CTCTextEncoder:
 
 
 def write_recognizer(network: ConvCTC, settings: Settings, letters: CTCTextEncoder, out: Path) -> None:
-    """A directory that `EncoderASR.from_hparams` understands."""
+    """Write a directory for `EncoderASR.from_hparams`, with decode.yaml for steps/decode.py."""
     out.mkdir(parents=True, exist_ok=True)
     torch.save(network.state_dict(), out / "encoder.ckpt")
     letters.save(out / "tokenizer.ckpt")
     shape = "".join(f"  {name}: {getattr(settings, name)}\n" for name in _SHAPE)
     write_text(out / "hyperparams.yaml", _HYPERPARAMS.format(labels=len(letters), shape=shape, blank=BLANK))
+    write_text(out / "decode.yaml", _DECODE)
 
 
 _SHAPE = ("mels", "channels", "blocks", "kernel", "stride", "dropout")
@@ -137,6 +145,19 @@ pretrainer: !new:speechbrain.utils.parameter_transfer.Pretrainer
   loadables:
     encoder: !ref <encoder>
     tokenizer: !ref <tokenizer>
+"""
+
+
+_DECODE = """\
+# Beam search over the letters of the network in this directory.
+recognizer: speechbrain
+directory: .
+blank: 0
+beam: 32
+nbest: 50
+acoustic_scale: 10.0       # brings the weights of the language model to the scale of Kaldi's chain models
+lmwt: 10.0
+wip: 0.0
 """
 
 

@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-import vpeval.asv.speechbrain  # noqa: F401  # must come first: it makes SpeechBrain importable
+import vpeval.networks.speechbrain  # noqa: F401  # must come first: it makes SpeechBrain importable
 
 # isort: split
 from speechbrain.inference.classifiers import EncoderClassifier
 from speechbrain.inference.interfaces import foreign_class
 from speechbrain.utils.fetching import FetchConfig, LocalStrategy
 
-from vpeval.asv.hyperparams import HYPERPARAMS, read_hyperparams
-from vpeval.asv.pretrained import load_pretrained
-from vpeval.core import compute
+from vpeval.asr.linear_emotion import fold_directory
+from vpeval.audio.io import read_audio
 from vpeval.core.errors import InputError
+from vpeval.networks import compute
+from vpeval.networks.hyperparams import HYPERPARAMS, load_pretrained, read_hyperparams
+
+if TYPE_CHECKING:
+    from vpeval.jobs.worker import Part
 
 _OWN_INTERFACE = "custom_interface.py"
 _WAV2VEC2 = ("wav2vec2", "avg_pool", "output_mlp")
@@ -50,7 +54,7 @@ class EmotionClassifier:
 
 
 class _Wav2Vec2Classifier:
-    """Frames of wav2vec2, their mean, and a layer that tells the emotion: what the challenges' own class computes."""
+    """Frames of wav2vec2, their mean, and a layer for the emotions: what the challenges' own class computes."""
 
     def __init__(self, made: dict[str, Any]) -> None:
         self.device = compute.device()
@@ -95,3 +99,18 @@ def _foreign(directory: Path, interface: str) -> Any:
             fetch_config=FetchConfig(allow_network=False),
             run_opts={"device": str(compute.device())},
         )
+
+
+class EmotionWorker:
+    """The worker of emotion recognition: the emotion of an utterance by the classifier of its speaker's fold."""
+
+    def __init__(self, models: str, interface: str) -> None:
+        self.models, self.interface = Path(models), interface
+        self._classifiers: dict[str, EmotionClassifier] = {}
+
+    def __call__(self, part: Part) -> bytes:
+        """Classify one utterance; without spk2fold, there is one classifier for all."""
+        fold = part.tables.get("spk2fold", "")
+        if fold not in self._classifiers:
+            self._classifiers[fold] = EmotionClassifier(fold_directory(self.models, fold), self.interface)
+        return self._classifiers[fold].classify(read_audio(part.wav)).encode()

@@ -1,7 +1,7 @@
-"""What recognition needs of SpeechBrain, and the recogniser that any of its CTC directories is.
+"""Recognisers from CTC directories of SpeechBrain (EncoderASR).
 
-A directory is read as data (`vpeval.asv.hyperparams`): from its own files, without network, and without running code
-that came with it.
+A directory is read as data (`vpeval.networks.hyperparams`): from its own files, without network, and without running
+code that came with it.
 """
 
 from __future__ import annotations
@@ -11,34 +11,20 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import vpeval.asv.speechbrain  # noqa: F401  # must come first: it makes SpeechBrain importable
+import vpeval.networks.speechbrain  # noqa: F401  # must come first: it makes SpeechBrain importable
 
 # isort: split
-from speechbrain.augment.freq_domain import SpectrogramDrop
-from speechbrain.core import Brain, Stage
 from speechbrain.dataio.encoder import CTCTextEncoder
 from speechbrain.inference.ASR import EncoderASR
-from speechbrain.nnet.losses import ctc_loss
-from speechbrain.utils.epoch_loop import EpochCounter
 
 from vpeval.asr.ctc import BeamSearch
 from vpeval.asr.lm import NGram
 from vpeval.asr.nbest import Hypothesis
-from vpeval.asv.hyperparams import HYPERPARAMS, read_hyperparams
-from vpeval.asv.pretrained import load_pretrained
-from vpeval.core import compute
+from vpeval.asr.network import ConvCTC
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
-
-__all__ = [
-    "Brain",
-    "CTCTextEncoder",
-    "EpochCounter",
-    "SpectrogramDrop",
-    "SpeechBrainCTC",
-    "Stage",
-    "ctc_loss",
-]
+from vpeval.networks import compute
+from vpeval.networks.hyperparams import HYPERPARAMS, load_pretrained, read_hyperparams
 
 _PIECE_START = "▁"
 _SHORTEST = 1600
@@ -90,7 +76,7 @@ class SpeechBrainCTC:
 
 
 def _load(directory: Path) -> EncoderASR:
-    made = read_hyperparams(directory, "a SpeechBrain EncoderASR")
+    made = read_hyperparams(directory, "a SpeechBrain EncoderASR", {"vpeval.asr.network.ConvCTC": ConvCTC})
     for name, kind in (("encoder", torch.nn.Module), ("tokenizer", object), ("decoding_function", object)):
         if not isinstance(made.get(name), kind) or made.get(name) is None:
             raise InputError(f"names no {name}; is it a CTC recogniser (EncoderASR)?", directory / HYPERPARAMS)

@@ -1,1 +1,0 @@
-"""Kaldi's chain models and language models, in the form that Vosk loads."""

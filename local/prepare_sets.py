@@ -17,7 +17,7 @@ from vpeval.corpora.counts import render
 from vpeval.corpora.lists import Lists
 from vpeval.corpora.prepare import prepare
 from vpeval.corpora.protocol import ABSENT, OFFICIAL, REBUILT
-from vpeval.corpora.request import Request
+from vpeval.corpora.utterances import Request
 from vpeval.data.layout import first_few
 from vpeval.plan.recipe import read_recipe
 

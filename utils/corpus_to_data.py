@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vpeval.cli import script
 from vpeval.corpora.prepare import KINDS, read_corpus
-from vpeval.corpora.request import Request
+from vpeval.corpora.utterances import Request
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from vpeval.corpora.counts import EXPECTED, Counts, compare, render
 from vpeval.corpora.lists import Lists
 from vpeval.corpora.prepare import prepare
 from vpeval.corpora.protocol import read_protocol
-from vpeval.corpora.request import Request
+from vpeval.corpora.utterances import Request
 from vpeval.data.directory import DataDir
 from vpeval.data.validate import validate
 

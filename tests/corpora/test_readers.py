@@ -9,13 +9,9 @@ import replicas
 from vpeval.audio.io import probe
 from vpeval.core.errors import InputError
 from vpeval.corpora.commonvoice import choose_subsets, find_commonvoice, listed_subset, read_commonvoice, with_seconds
-from vpeval.corpora.convert import bring_to_16khz, to_16khz
-from vpeval.corpora.iemocap import read_iemocap
-from vpeval.corpora.librispeech import read_librispeech, read_libritts
-from vpeval.corpora.ravdess import read_ravdess
+from vpeval.corpora.released import read_iemocap, read_librispeech, read_libritts, read_ravdess, read_vctk
 from vpeval.corpora.table import read_table_corpus
-from vpeval.corpora.utterances import MissingCorpus, Utterance, to_data
-from vpeval.corpora.vctk import read_vctk
+from vpeval.corpora.utterances import MissingCorpus, Utterance, convert_to_16khz, to_16khz, to_data
 
 
 @pytest.fixture
@@ -54,13 +50,13 @@ def test_a_reader_without_a_line_in_the_list_of_speakers_is_named(tmp_path: Path
 
 def test_libritts_is_brought_to_16_khz_once(tmp_path: Path, speech: replicas.Speech) -> None:
     replicas.libritts(tmp_path, "train-other-500", {"100": "f", "1001": "m"}, speech)
-    utterances = bring_to_16khz(read_libritts(tmp_path, "train-other-500"), tmp_path / "local")
+    utterances = convert_to_16khz(read_libritts(tmp_path, "train-other-500"), tmp_path / "local")
     assert [each.utt for each in utterances] == sorted(each.utt for each in utterances)
     assert utterances[0].utt == "100-200-000000-000000"
     info = probe(str(utterances[0].path))
     assert (info.rate, info.channels, round(info.duration, 3)) == (16000, 1, round(utterances[0].seconds, 3))
     before = utterances[0].path.stat().st_mtime_ns
-    bring_to_16khz(read_libritts(tmp_path, "train-other-500"), tmp_path / "local")
+    convert_to_16khz(read_libritts(tmp_path, "train-other-500"), tmp_path / "local")
     assert utterances[0].path.stat().st_mtime_ns == before
     assert "?" not in utterances[0].text and utterances[0].text.isupper()
 
@@ -77,7 +73,7 @@ def test_ravdess_reads_emotions_from_names_and_keeps_speakers_in_one_fold(
     tmp_path: Path, speech: replicas.Speech
 ) -> None:
     replicas.ravdess(tmp_path, (1, 2, 3, 4), speech)
-    utterances = bring_to_16khz(read_ravdess(tmp_path), tmp_path / "local")
+    utterances = convert_to_16khz(read_ravdess(tmp_path), tmp_path / "local")
     assert {each.emotion for each in utterances} == {"neu", "hap", "ang"}
     assert {each.spk: (each.gender, each.fold) for each in utterances} == {
         "actor01": ("m", "1"),
@@ -122,7 +118,7 @@ def test_common_voice_is_cut_by_amount_of_speech(tmp_path: Path, speech: replica
     listed = with_seconds(folder, read_commonvoice(folder))
     assert [round(each.seconds, 2) for each in listed] == [round(each.seconds, 2) for each in utterances]
     # MP3 is read directly.
-    one = bring_to_16khz(utterances[:1], tmp_path / "local")[0]
+    one = convert_to_16khz(utterances[:1], tmp_path / "local")[0]
     assert probe(str(one.path)).rate == 16000 and abs(one.seconds - 10) < 0.2
 
 

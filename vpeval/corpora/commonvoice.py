@@ -7,13 +7,16 @@ The paper (Vauquier et al., Interspeech 2025) says that A has speakers with at l
 at least 3 min, that every speaker of B is in A with other utterances, and that all have a gender. Our rule: speakers
 with at least 5 min give, of their utterances in random order, those of the first two fifths of their speech to A and
 the others to B; speakers with 2 to 5 min give everything to A.
+
+All pairs of A and B are billions. ``commonvoice_enrolls`` and ``commonvoice_trials_{f,m}`` have some of their speakers
+and utterances, for measures that compare pairs of utterances one by one; the legal metrics use all of A and B.
 """
 
 from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from os import cpu_count
@@ -21,9 +24,13 @@ from pathlib import Path
 
 from vpeval.audio.io import probe
 from vpeval.core.errors import InputError
-from vpeval.core.seeds import shuffled
+from vpeval.core.seeds import draw, shuffled
 from vpeval.core.tables import read_lines
-from vpeval.corpora.utterances import Utterance, by_speaker, find_folder
+from vpeval.corpora.lists import Lists
+from vpeval.corpora.protocol import OFFICIAL, REBUILT, Status
+from vpeval.corpora.utterances import Made, Request, Utterance, by_speaker, find_corpus, make_set, speakers_of
+from vpeval.data.directory import Trial
+from vpeval.data.layout import GENDERS
 
 SECONDS_A, SECONDS_B = 120.0, 180.0
 _GENDERS = {"female": "f", "female_feminine": "f", "male": "m", "male_masculine": "m"}
@@ -42,7 +49,7 @@ class Subsets:
 def find_commonvoice(corpus: Path, language: str = "en") -> Path:
     """The folder of a language, which has validated.tsv and clips."""
     names = [str(path.relative_to(corpus)) for path in sorted(corpus.glob(f"cv-corpus-*/{language}"), reverse=True)]
-    return find_folder(corpus, [*names, language], "validated.tsv", f"Common Voice ({language})")
+    return find_corpus(corpus, [*names, language], "validated.tsv", f"Common Voice ({language})")
 
 
 def read_commonvoice(folder: Path) -> list[Utterance]:
@@ -166,3 +173,80 @@ def _durations(path: Path) -> Iterator[tuple[str, str]]:
             if not value.replace(".", "", 1).isdigit():
                 raise InputError(f"expected <clip> <milliseconds>, not '{text}'", path, line)
             yield name, value
+
+
+_SPEAKERS, _ENROLLED, _TRIED = 100, 30, 10
+"""Speakers of each gender in the small sets, and how many utterances of each, of A to enrol and of B to try."""
+
+
+def commonvoice_sets(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
+    """A and B, and the small sets of both; in the latter, trials are all pairs of a speaker and an utterance."""
+    folder = find_commonvoice(request.corpus)
+    utterances = read_commonvoice(folder)
+    lists = None if request.lists is None else _find_lists(request.lists)
+    if lists is None:
+        subsets = choose_subsets(with_seconds(folder, utterances), request.seed)
+        status = Status(REBUILT, "by the documented rule, without the published lists")
+    else:
+        subsets = Subsets(*(listed_subset(utterances, path) for path in lists))
+        status = Status(OFFICIAL, " and ".join(map(str, lists)))
+    _refuse_overlap(subsets)
+    a, b = (request.convert(part, "commonvoice") for part in (subsets.a, subsets.b))
+    made = []
+    enrolled: list[Utterance] = []
+    trials: list[Trial] = []
+    for gender in GENDERS:
+        speakers = draw(speakers_of(b, gender), _SPEAKERS, request.seed, "Common Voice speakers", gender)
+        # Where B is small, others of A are enrolled as well, so that there is somebody to be taken for.
+        others = set(speakers_of(a, gender)) - set(speakers_of(b, gender))
+        more = draw(others, _SPEAKERS - len(speakers), request.seed, "Common Voice others", gender)
+        claimed = [*speakers, *more]
+        enrolled += _some(a, claimed, _ENROLLED, request.seed, "enrolled")
+        tried = _some(b, speakers, _TRIED, request.seed, "tried")
+        pairs = [(spk, each.utt, "target" if spk == each.spk else "nontarget") for spk in claimed for each in tried]
+        if tried:
+            made.append(make_set(request, f"commonvoice_trials_{gender}", tried, status, trials=pairs))
+        trials += pairs
+    return [
+        make_set(request, "commonvoice_a", a, status, enrolls=(each.utt for each in a)),
+        # Its trials make B a trial set, with other pseudo-speakers than A has.
+        make_set(request, "commonvoice_b", b, status, trials=trials),
+        make_set(request, "commonvoice_enrolls", enrolled, status, enrolls=(each.utt for each in enrolled)),
+        *made,
+    ], {}
+
+
+def _find_lists(lists: Lists) -> tuple[Path, Path] | None:
+    """Files whose names end with A and B, as in list-cv11-A."""
+    found = []
+    for letter in "AB":
+        files = [
+            path for path in sorted(lists.folder.rglob("*")) if path.is_file() and path.stem.upper().endswith(letter)
+        ]
+        if len(files) > 1:
+            raise InputError(
+                f"several lists could be that of set {letter}: {files[0].name}, {files[1].name}", lists.folder
+            )
+        found += files
+    if len(found) == 1:
+        raise InputError(f"has {found[0].name} only; sets A and B both need a list (…-A, …-B)", lists.folder)
+    return (found[0], found[1]) if found else None
+
+
+def _refuse_overlap(subsets: Subsets) -> None:
+    if shared := {each.utt for each in subsets.a} & {each.utt for each in subsets.b}:
+        raise InputError(f"utterance '{min(shared)}' is in both A and B; they must share none")
+    if lonely := {each.spk for each in subsets.b} - {each.spk for each in subsets.a}:
+        raise InputError(f"speaker '{min(lonely)}' of B is not in A; every one must be")
+
+
+def _some(
+    utterances: Sequence[Utterance], speakers: Iterable[str], count: int, seed: int, what: str
+) -> list[Utterance]:
+    """Some utterances of each of the speakers."""
+    wanted = set(speakers)
+    chosen: list[Utterance] = []
+    for spk, own in by_speaker(each for each in utterances if each.spk in wanted).items():
+        by_id = {each.utt: each for each in own}
+        chosen += [by_id[utt] for utt in draw(by_id, count, seed, f"Common Voice {what}", spk)]
+    return chosen

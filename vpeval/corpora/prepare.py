@@ -14,16 +14,18 @@ from pathlib import Path
 from vpeval.core.errors import InputError
 from vpeval.corpora import counts
 from vpeval.corpora.challenge import libri_sets, vctk_sets
-from vpeval.corpora.commonvoice_sets import commonvoice_sets
-from vpeval.corpora.iemocap import partition_of, read_iemocap
-from vpeval.corpora.librispeech import read_librispeech, read_libritts
+from vpeval.corpora.commonvoice import commonvoice_sets
 from vpeval.corpora.protocol import ABSENT, OFFICIAL, REBUILT, WHOLE, Status, write_protocol
-from vpeval.corpora.ravdess import read_ravdess
-from vpeval.corpora.request import Made, Request, made_of
-from vpeval.corpora.table import find_table, read_table_corpus
-from vpeval.corpora.table_sets import table_sets
-from vpeval.corpora.utterances import MissingCorpus, Utterance, to_data
-from vpeval.corpora.vctk import read_vctk
+from vpeval.corpora.released import (
+    iemocap_partition,
+    read_iemocap,
+    read_librispeech,
+    read_libritts,
+    read_ravdess,
+    read_vctk,
+)
+from vpeval.corpora.table import find_table, read_table_corpus, table_sets
+from vpeval.corpora.utterances import Made, MissingCorpus, Request, Utterance, make_set, to_data
 from vpeval.data.directory import DataDir
 from vpeval.data.make_trials import TrialOptions, make_trials
 
@@ -74,7 +76,7 @@ KINDS: dict[str, Callable[[Path, str], list[Utterance]]] = {
 
 def read_corpus(kind: str, subset: str, request: Request, path: Path) -> DataDir:
     """All utterances of a corpus as data directory `path`, for experiments of one's own."""
-    return to_data(request.bring(KINDS[kind](request.corpus, subset), kind), path)
+    return to_data(request.convert(KINDS[kind](request.corpus, subset), kind), path)
 
 
 def _counted(found: Sequence[Made]) -> list[counts.Row]:
@@ -102,7 +104,7 @@ def _vctk(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str,
 def _librispeech(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
     whole = Status(WHOLE, "LibriSpeech")
     return [
-        made_of(request, name, request.bring(read_librispeech(request.corpus, name), "librispeech"), whole)
+        make_set(request, name, request.convert(read_librispeech(request.corpus, name), "librispeech"), whole)
         for name in names
     ], {}
 
@@ -111,18 +113,18 @@ def _libritts(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[
     made = []
     for name in names:
         subset = name.removeprefix("libritts_").replace("_", "-")
-        utterances = request.bring(read_libritts(request.corpus, subset), "libritts")
-        made.append(made_of(request, name, utterances, Status(WHOLE, "LibriTTS")))
+        utterances = request.convert(read_libritts(request.corpus, subset), "libritts")
+        made.append(make_set(request, name, utterances, Status(WHOLE, "LibriTTS")))
     return made, {}
 
 
 def _iemocap(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
-    utterances = request.bring(read_iemocap(request.corpus), "iemocap")
+    utterances = request.convert(read_iemocap(request.corpus), "iemocap")
     made = []
     for name in names:
         listed = request.lists.directory(name) if request.lists else None
         if listed is None:
-            chosen = [each for each in utterances if partition_of(each.spk) == name.removeprefix("IEMOCAP_")]
+            chosen = [each for each in utterances if iemocap_partition(each.spk) == name.removeprefix("IEMOCAP_")]
             status = Status(REBUILT, "one speaker of every session, without the list of the challenge")
         else:
             # The list has the names of the files.
@@ -133,12 +135,12 @@ def _iemocap(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[s
                 raise InputError(
                     f"{len(stems) - len(chosen)} utterances are not in the corpus; is it complete?", listed.path
                 )
-        made.append(made_of(request, name, chosen, status))
+        made.append(make_set(request, name, chosen, status))
     return made, {}
 
 
 def _ravdess(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
-    data = to_data(request.bring(read_ravdess(request.corpus), "ravdess"), request.data / "ravdess")
+    data = to_data(request.convert(read_ravdess(request.corpus), "ravdess"), request.data / "ravdess")
     sets = make_trials(data, TrialOptions(request.data, "ravdess", enroll_session="01", seed=request.seed))
     return [Made(each, Status(WHOLE, "RAVDESS")) for each in (sets.enrolls, *sets.trials.values())], {}
 

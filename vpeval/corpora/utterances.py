@@ -1,18 +1,30 @@
-"""What readers of corpora give: utterances, with whatever the corpus knows about them."""
+"""Utterances as readers of corpora return them, their audio at 16 kHz, and sets made of them."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import gcd
 from pathlib import Path
 
+import numpy as np
+import soundfile as sf
+from scipy.signal import resample_poly
+
+from vpeval.audio.io import RATE, probe, read_sound
+from vpeval.core import processes
 from vpeval.core.errors import InputError
-from vpeval.data.directory import DataDir
+from vpeval.core.files import atomic_path
+from vpeval.corpora.lists import Lists
+from vpeval.corpora.protocol import Status
+from vpeval.data.directory import DataDir, Trial
 from vpeval.data.layout import GENDERS, UNKNOWN, first_few
 
 log = logging.getLogger(__name__)
+_CHUNK = 64
+"""Utterances for a process at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +112,8 @@ def speakers_of(utterances: Iterable[Utterance], gender: str) -> list[str]:
     return sorted({utterance.spk for utterance in utterances if utterance.gender == gender})
 
 
-def find_folder(corpus: Path, names: Sequence[str], mark: str, title: str) -> Path:
-    """Where in folder `corpus` a corpus is: the folder itself or one of `names` in it, whichever has `mark` in it."""
+def find_corpus(corpus: Path, names: Sequence[str], mark: str, title: str) -> Path:
+    """The directory of a corpus: `corpus` itself or one of `names` in it, whichever has `mark` in it."""
     for place in (corpus, *(corpus / name for name in names)):
         if next(place.glob(mark), None) is not None:
             return place
@@ -110,3 +122,84 @@ def find_folder(corpus: Path, names: Sequence[str], mark: str, title: str) -> Pa
 
 class MissingCorpus(InputError):
     """A corpus that is not there: an error, unless what needs it may be left out."""
+
+
+def convert_to_16khz(utterances: Iterable[Utterance], directory: Path) -> list[Utterance]:
+    """The utterances with audio at 16 kHz, mono, and with their durations.
+
+    Other audio is converted once, to ``<directory>/<speaker>/<utt>.flac``, and again when its source has changed.
+    """
+    todo = [(utterance, directory) for utterance in utterances]
+    if len(todo) <= _CHUNK:
+        return [_convert(*item) for item in todo]
+    with processes.pool() as workers:
+        return list(workers.map(_convert_item, todo, chunksize=_CHUNK))
+
+
+def _convert_item(item: tuple[Utterance, Path]) -> Utterance:
+    return _convert(*item)
+
+
+def _convert(utterance: Utterance, directory: Path) -> Utterance:
+    source = utterance.path
+    info = probe(str(source))
+    if (info.rate, info.channels) == (RATE, 1) and source.suffix != ".mp3":
+        return replace(utterance, seconds=info.duration)
+    target = directory / utterance.spk / f"{utterance.utt}.flac"
+    if not target.is_file() or target.stat().st_mtime_ns < source.stat().st_mtime_ns:
+        wave = to_16khz(*read_sound(str(source)))
+        with atomic_path(target) as temporary:
+            sf.write(temporary, wave, RATE, subtype="PCM_16", format="FLAC")
+    return replace(utterance, path=target, seconds=sf.info(target).frames / RATE)
+
+
+def to_16khz(wave: np.ndarray, rate: int) -> np.ndarray:
+    """Samples of any rate and number of channels, as mono at 16 kHz; what exceeds ±1 afterwards saturates."""
+    if wave.ndim == 2:
+        wave = wave.mean(axis=1)
+    if rate != RATE:
+        common = gcd(rate, RATE)
+        wave = resample_poly(wave, RATE // common, rate // common)
+    return np.clip(wave, -1, 1)
+
+
+@dataclass(frozen=True)
+class Request:
+    """The directory of corpora to make sets from, where to write them, the seed and official lists."""
+
+    corpus: Path
+    data: Path
+    seed: int = 0
+    lists: Lists | None = None
+
+    def convert(self, utterances: Iterable[Utterance], corpus: str) -> list[Utterance]:
+        """Utterances with audio at 16 kHz and with durations."""
+        return convert_to_16khz(utterances, self.data / "local" / corpus)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A set in memory and which protocol it follows."""
+
+    data: DataDir
+    status: Status
+
+
+def make_set(
+    request: Request,
+    name: str,
+    utterances: Iterable[Utterance],
+    status: Status,
+    enrolls: Iterable[str] | None = None,
+    trials: Iterable[Trial] | None = None,
+) -> Made:
+    """A set of utterances with audio at 16 kHz."""
+    data = to_data(utterances, request.data / name)
+    return Made(
+        replace(
+            data,
+            enrolls=None if enrolls is None else tuple(sorted(enrolls)),
+            trials=None if trials is None else tuple(sorted(trials)),
+        ),
+        status,
+    )

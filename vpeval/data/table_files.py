@@ -1,8 +1,9 @@
-"""A table of a million lines in memory: keys as one array, values as one string of bytes with their places.
+"""Two readers of data files beside `core.tables`: one for a million lines, one for files with faults.
 
-`read_column` takes a file that is as our tools write it (sorted, one blank between key and value) and returns a mapping
-that is equal to the dictionary of `core.tables.read_table` in a tenth of its memory. Any other file, right or wrong, is
-left to that function, which also has the complaints.
+`read_column` reads a file that is as our tools write it (sorted, one blank between key and value) and returns a mapping
+that is equal to the dictionary of `core.tables.read_table` in a tenth of its memory: keys are one array, values one
+string of bytes with their places. Any other file, right or wrong, is left to that function, which raises the errors.
+`read_raw` reads whatever can be read, for the validator and utils/fix_data_dir.py, which must see past the first fault.
 """
 
 from __future__ import annotations

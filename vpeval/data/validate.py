@@ -3,6 +3,9 @@
 The rules: each file is UTF-8 text that ends with a newline, is sorted by its first field in the C locale and names
 no key twice; utt2spk sorted by utterance is sorted by speaker too; spk2utt is the inverse of utt2spk; every other
 table has exactly the utterances (or speakers) of utt2spk; every entry of wav.scp is 16 kHz mono audio.
+
+Most directories are correct. The rules are first checked on the whole columns of a large directory (`is_clean`); where
+the answer is not plainly yes, the files are read line by line.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ DURATION_TOLERANCE = 0.1
 
 _ID = re.compile(r"[!-.0-~]+")  # printable ASCII without the slash, as ids become file names
 _CONTENTS = {"utt2spk": "speaker", "text": "words", "wav.scp": "audio file"}
+_NO_WORDS = (b"<s>", b"</s>", b"#0")
 _NOT_A_WORD = re.compile(r"(?<!\S)(</?s>|#0)(?!\S)")
 
 
@@ -61,8 +65,8 @@ def validate(
     """All problems of the data directory `path`; a warning has severity "warning".
 
     `text` and `wav`: whether these files must be there (where they are, they are checked anyway); `audio`: whether
-    to open the audio that wav.scp names; `spk_sort`: whether utt2spk must be in the order of speakers too; `inspected`: the
-    audio of other directories, which is not opened again, and is added to.
+    to open the audio that wav.scp names; `spk_sort`: whether utt2spk must be in the order of speakers too; `inspected`:
+    audio files of other directories, which are not opened again; those of this one are added.
     """
     path = Path(path)
     if not path.is_dir():
@@ -349,9 +353,6 @@ def _check_audio(
         if abs(float(utt2dur[utt].value) - info.duration) > DURATION_TOLERANCE:
             message = f"'{utt}' is said to last {utt2dur[utt].value} s, its audio lasts {info.duration:.3f} s"
             yield Problem(utt2dur_file.path, utt2dur[utt].number, message, _fix_command(file.path), "duration")
-
-
-_NO_WORDS = (b"<s>", b"</s>", b"#0")
 
 
 def good_lists(path: Path, names: Collection[str]) -> set[str]:

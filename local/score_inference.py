@@ -23,7 +23,7 @@ from vpeval.results.plain import plain_table
 
 def main() -> None:
     """Read tables and two embedding directories, write records and per-speaker values."""
-    parser = script.params_parser(__doc__)
+    parser = script.scorer_params_parser(__doc__)
     parser.add_argument("--n-utts", metavar="LIST", help="numbers L of utterances per test vector (1,3,30,all)")
     parser.add_argument("--n-speakers", metavar="LIST", help="sizes N of crowds to look for a person in (20,100,all)")
     parser.add_argument(

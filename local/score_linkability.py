@@ -12,7 +12,7 @@ gives for N speakers (0: only the error). The linkage probability of every speak
 (here exp/asv/link.speakers.tsv), which local/compare_speakers.py reads.
 """
 
-from vpeval.asv.comparison import read_comparison
+from vpeval.asv.scoring import read_comparison
 from vpeval.cli import script
 from vpeval.data.attributes import read_attribute
 from vpeval.embeddings.speaker_vectors import read_embeddings
@@ -25,7 +25,7 @@ from vpeval.results.plain import plain_table
 
 def main() -> None:
     """Read two embedding directories, write records and per-speaker values."""
-    parser = script.crowd_parser(__doc__, "enrolment")
+    parser = script.population_parser(__doc__, "enrolment")
     parser.add_argument("--n-enroll", metavar="LIST", help="numbers N' of enrolment speakers (20,100,all)")
     parser.add_argument("--n-utts", metavar="LIST", help="numbers L of utterances per test vector (1,3,30,all)")
     parser.add_argument("--draws", type=script.natural, default=0, help="random draws; 0: exact expectation (0)")

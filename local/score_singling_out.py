@@ -9,7 +9,7 @@ and --population are those of local/score_linkability.py.
 The success rate of every enrolment speaker goes to a file beside the records (here exp/asv/sing.speakers.tsv).
 """
 
-from vpeval.asv.comparison import read_comparison
+from vpeval.asv.scoring import read_comparison
 from vpeval.cli import script
 from vpeval.data.attributes import read_attribute
 from vpeval.embeddings.speaker_vectors import read_embeddings
@@ -22,7 +22,7 @@ from vpeval.results.plain import plain_table
 
 def main() -> None:
     """Read two embedding directories, write records and per-speaker values."""
-    parser = script.crowd_parser(__doc__, "test")
+    parser = script.population_parser(__doc__, "test")
     parser.add_argument("--n-speakers", metavar="LIST", help="numbers N of test speakers (20,100,all)")
     parser.add_argument("--n-utts", metavar="LIST", help="numbers L of utterances per test vector (1,3,30)")
     parser.add_argument("--n-enroll", type=script.positive, metavar="N", help="enrolment speakers (495, or all)")

@@ -18,7 +18,7 @@ from vpeval.results.plain import plain_table
 
 def main() -> None:
     """Read two embedding directories, write records and per-speaker values."""
-    parser = script.params_parser(__doc__)
+    parser = script.scorer_params_parser(__doc__)
     parser.add_argument(
         "--similarity", choices=("cosine", "euclidean"), default="cosine", help="of embeddings, or of histograms"
     )

@@ -20,7 +20,7 @@ from vpeval.results.plain import plain_table
 
 def main() -> None:
     """Read trials and scores, write records and curves."""
-    parser = script.params_parser(__doc__)
+    parser = script.scorer_params_parser(__doc__)
     parser.add_argument("--utt2spk", help="speakers of the trial utterances; default: from targets and ids")
     parser.add_argument("--versus", metavar="SCORES", help="other scores of the same trials to compare with")
     parser.add_argument("trials")

@@ -21,7 +21,7 @@ from vpeval.results.plain import plain_table
 
 def main() -> None:
     """Read two text files, write the records, print Kaldi's line and all of them."""
-    parser = script.params_parser(__doc__)
+    parser = script.scorer_params_parser(__doc__)
     parser.add_argument("--normalizer", choices=NORMALIZERS, default="vpc2020", help="edition whose rules hold")
     parser.add_argument("--utt2spk", help="speakers of the utterances; gives the interval and the speakers' own rates")
     parser.add_argument("--spk2gender", help="gender of the speakers; gives the rates of each gender (needs --utt2spk)")

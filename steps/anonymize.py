@@ -28,7 +28,7 @@ def main() -> None:
         help="spk: the utterances of a speaker share a seed and with it a pseudo-speaker; utt: they do not (spk)",
     )
     parser.add_argument("--seed", type=int, default=0, help="base seed (0)")
-    script.add_verify(parser)
+    script.add_verify_option(parser)
     parser.add_argument(
         "--timeout",
         type=script.natural,
@@ -55,4 +55,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    script.main(main, tells=True)
+    script.main(main, log_to_stdout=True)

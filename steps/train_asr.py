@@ -27,4 +27,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    script.main(main, tells=True)
+    script.main(main, log_to_stdout=True)

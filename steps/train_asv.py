@@ -102,4 +102,4 @@ def minutes(seconds: float) -> str:
 
 
 if __name__ == "__main__":
-    script.main(main, tells=True)
+    script.main(main, log_to_stdout=True)

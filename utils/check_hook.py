@@ -21,8 +21,8 @@ from vpeval.anon import conformance, hook_program
 from vpeval.anon.calls import PATIENCE, Subject
 from vpeval.anon.conformance import Verdict
 from vpeval.cli import script
+from vpeval.core.tables import is_pipe
 from vpeval.data.directory import DataDir
-from vpeval.data.layout import is_pipe
 
 ROOT = Path(__file__).resolve().parents[1]
 MARK = {"ok": "  ok  ", "warn": " warn ", "fail": " FAIL "}
@@ -103,4 +103,4 @@ def choose(path: Path, speakers: int, each: int) -> DataDir:
 
 
 if __name__ == "__main__":
-    script.main(main, tells=True)
+    script.main(main, log_to_stdout=True)

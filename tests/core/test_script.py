@@ -70,7 +70,7 @@ def test_a_bug_is_not_hidden() -> None:
 
 
 def test_a_reader_that_has_gone_is_no_reason_to_complain() -> None:
-    code = "from vpeval.core import script\nscript.main(lambda: print('x' * 100000, *range(50000), sep='\\n'))"
+    code = "from vpeval.cli import script\nscript.main(lambda: print('x' * 100000, *range(50000), sep='\\n'))"
     environment = {"PYTHONPATH": str(Path(__file__).parents[2])}
     child = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
@@ -91,7 +91,7 @@ WRITERS = {
 
 def outcome(code: str, redirection: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """How a script that runs `code` ends when its output goes where the shell's `redirection` says."""
-    program = f"from vpeval.core import script\ndef work():\n    {code}\nscript.main(work, tells=True)"
+    program = f"from vpeval.cli import script\ndef work():\n    {code}\nscript.main(work, log_to_stdout=True)"
     return subprocess.run(
         ["bash", "-c", f'"$0" -c "$1" {redirection}', sys.executable, program],
         env={"PYTHONPATH": str(Path(__file__).parents[2]), **environment},

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
-from vpeval.cli.terminal import Teller, closed_stream, plain_streams
+from vpeval.cli.terminal import LogHandler, closed_stream, plain_streams
 from vpeval.core.errors import InputError
 
 
@@ -25,7 +25,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the command line and leave."""
+        """Report what is wrong with the command line and exit."""
         self.exit(1, f"{self.prog}: {message}\nTry '{self.prog} --help'.\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:
@@ -38,20 +38,20 @@ def batch_parser(doc: str | None) -> Parser:
     parser = Parser(doc)
     parser.add_argument("--cmd", default="utils/run.py", help="launcher of the jobs (default: utils/run.py)")
     parser.add_argument("--nj", type=positive, default=2, help="jobs at a time (default: 2)")
-    add_verify(parser)
+    add_verify_option(parser)
     parser.add_argument("conf", type=Path)
     parser.add_argument("out", metavar="out-dir", type=Path)
     parser.add_argument("data", metavar="data-dir", type=Path, nargs="+")
     return parser
 
 
-def add_verify(parser: Parser) -> None:
+def add_verify_option(parser: Parser) -> None:
     """The option that checks all files again instead of trusting stored digests (`vpeval.jobs.audio_digest`)."""
     parser.add_argument(
         "--verify",
         action=_Verify,
         choices=("true", "false"),
-        help="true: look at every file again before a set counts as up to date (default: false)",
+        help="true: read every file again before a set counts as up to date (default: false)",
     )
 
 
@@ -73,20 +73,20 @@ def scorer_parser(doc: str | None) -> Parser:
     return parser
 
 
-def params_parser(doc: str | None) -> Parser:
+def scorer_params_parser(doc: str | None) -> Parser:
     """Options of scorers whose records take parameters from the command line."""
     parser = scorer_parser(doc)
     parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="parameter of the records")
     return parser
 
 
-def crowd_parser(doc: str | None, crowd: str) -> Parser:
-    """Options of scorers that look for a person among a `crowd` of speakers, in two embedding directories."""
-    parser = params_parser(doc)
+def population_parser(doc: str | None, role: str) -> Parser:
+    """Options of scorers that search for a person among the speakers of two embedding directories."""
+    parser = scorer_params_parser(doc)
     parser.add_argument(
         "--side", type=Path, action="append", default=[], metavar="TABLE", help="an attribute that the attacker knows"
     )
-    parser.add_argument("--population", type=natural, metavar="N", help=f"extrapolate to N {crowd} speakers")
+    parser.add_argument("--population", type=natural, metavar="N", help=f"extrapolate to N {role} speakers")
     parser.add_argument("--backend", metavar="NPZ", help="compare by the LLRs of this PLDA back end (by cosines)")
     parser.add_argument("enroll", metavar="enroll-dir")
     parser.add_argument("test", metavar="test-dir")
@@ -115,11 +115,11 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def main(function: Callable[[], int | None], tells: bool = False) -> NoReturn:
+def main(function: Callable[[], int | None], log_to_stdout: bool = False) -> NoReturn:
     """Run a script's `function`: a participant's mistake is one message and exit code 1, never a traceback.
 
-    What the library logs goes to stderr; where the script `tells` by it what was done, only warnings do. Output that
-    cannot be written is an error, whatever else went well.
+    What the library logs goes to stderr; with `log_to_stdout`, only warnings do. Output that cannot be written is an
+    error, whatever else succeeded.
     """
     program = Path(sys.argv[0]).name
     if closed := closed_stream():
@@ -127,27 +127,27 @@ def main(function: Callable[[], int | None], tells: bool = False) -> NoReturn:
             print(f"{program}: {closed} is closed; send it to a file or to /dev/null", file=sys.stderr)
         os._exit(1)
     with plain_streams():
-        told = Teller(sys.stdout if tells else sys.stderr)
-        told.addFilter(lambda record: record.levelno < logging.WARNING)
-        warned = Teller(sys.stderr)
-        warned.setLevel(logging.WARNING)
-        logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[told, warned])
-        nothing_to_do = Skipped()
-        told.addFilter(nothing_to_do)
+        messages = LogHandler(sys.stdout if log_to_stdout else sys.stderr)
+        messages.addFilter(lambda record: record.levelno < logging.WARNING)
+        warnings = LogHandler(sys.stderr)
+        warnings.setLevel(logging.WARNING)
+        logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[messages, warnings])
+        skipped = SkippedCounter()
+        messages.addFilter(skipped)
 
         def work() -> int | None:
             try:
                 return function()
             finally:
-                if line := nothing_to_do.line():
+                if line := skipped.line():
                     logging.info(line)
 
-        code = _code_of(program, work)
+        code = _exit_code(program, work)
     sys.exit(code)
 
 
-class Skipped(logging.Filter):
-    """Collects messages that something was up to date (`vpeval.jobs.progress`), for one line at the end."""
+class SkippedCounter(logging.Filter):
+    """Counts messages that something was up to date (`vpeval.jobs.progress`), for one line at the end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -168,8 +168,8 @@ class Skipped(logging.Filter):
         return f"{counts} up to date, skipped" if counts else ""
 
 
-def _code_of(program: str, function: Callable[[], int | None]) -> int | str:
-    """How `function` ended, as an exit code, with a message where that is needed."""
+def _exit_code(program: str, function: Callable[[], int | None]) -> int | str:
+    """The exit code of `function`, after a message where one is needed."""
     try:
         try:
             code: int | str = function() or 0
@@ -183,7 +183,7 @@ def _code_of(program: str, function: Callable[[], int | None]) -> int | str:
     except (PermissionError, FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         return _fail(program, f"{error.filename}: {error.strerror}; check the path and its permissions")
     except BrokenPipeError:
-        # The reader (head, less) has gone: nothing to say and nobody to say it to.
+        # The reader (head, less) has gone.
         _discard(sys.stdout)
         return 128 + signal.SIGPIPE
     except OSError as error:
@@ -200,10 +200,10 @@ def _fail(program: str, message: str) -> int:
                 print(f"{program}: {message}".replace("\r", r"\r"), file=stream)
             stream.flush()
         except OSError:
-            _discard(stream)  # or the end of the program would complain once more, with an exit code of its own
+            _discard(stream)  # or Python would report it again at exit, with another exit code
     return 1
 
 
 def _discard(stream: TextIO) -> None:
-    """Send what is left in a stream that cannot be written nowhere."""
+    """Drop what is left in a stream that cannot be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,4 +1,4 @@
-"""The terminal, and the log that may stand in its place: nothing that is written there is lost or steers it."""
+"""Output to a terminal or a log file: nothing is lost, and no control character of the data reaches it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
-_STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters but for line ends and tabs, marks that turn the direction of text, and halves of characters."""
 
 
@@ -20,7 +20,7 @@ def plain(text: str) -> str:
     >>> print(plain("a\x1b[2J-1 \u202e"))
     a\x1b[2J-1 \u202e
     """
-    return _STEERING.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode("ascii"), text)
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode("ascii"), text)
 
 
 class _Plain:
@@ -47,15 +47,15 @@ def plain_streams() -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
-class Teller(logging.StreamHandler[TextIO]):
-    """Writes what the library logs; where that cannot be written, the program does not go on as if it had been."""
+class LogHandler(logging.StreamHandler[TextIO]):
+    """Writes what the library logs; where that cannot be written, the program ends with an error."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The message, without a carriage return that would hide its beginning."""
         return super().format(record).replace("\r", r"\r")
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (the name is that of logging)
-        """Leave the error of writing to whoever runs the program."""
+        """Let the error of writing end the program."""
         raise
 
 

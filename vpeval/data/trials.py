@@ -1,9 +1,9 @@
 """Trials of a data directory, and trials with their scores.
 
 ``trials`` (``spk utt target|nontarget``) is matched with ``scores`` (``spk utt score``). Both files may be in any
-order, but they must hold the same pairs, each once. Trials that are too many for a tuple of tuples look like one: a full
-cross product is described by its sides (`CrossTrials`), and a large file is read by columns, when its trials are needed
-(`TrialFile`).
+order, but they must hold the same pairs, each once. Trials that are too many for a tuple of tuples look like one: a
+full cross product is described by its sides (`CrossTrials`), and a large file is read by columns, when its trials are
+needed (`TrialFile`).
 """
 
 from __future__ import annotations

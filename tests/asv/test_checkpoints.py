@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from vpeval.core.errors import InputError
-from vpeval.networks.checkpoints import Checkpointer
+from vpeval.networks.speechbrain import Checkpointer
 
 
 class Evil:

@@ -5,9 +5,9 @@ from conftest import SMALL
 
 from vpeval.audio.pitch_lags import LAGS
 from vpeval.core.errors import InputError
+from vpeval.networks.compute import load_weights, save_weights
 from vpeval.networks.encoders import load_encoder
 from vpeval.networks.neural import trainable_encoder
-from vpeval.networks.weights import load_weights, save_weights
 
 HYPERPARAMS = """\
 n_mels: 20

@@ -372,7 +372,7 @@ def test_vectors_of_pooled_frames_are_their_mean_and_deviation(tmp_path):
     )
     import torch
 
-    from vpeval.networks.kaldi.network import Network
+    from vpeval.networks.kaldi.xvector import Network
 
     values = np.array([[100, 100], [1, 2], [3, 2], [5, 8], [7, 9]], np.float32)
     vector = Network(read_nnet3(tmp_path / "net"))(torch.from_numpy(values)).numpy()

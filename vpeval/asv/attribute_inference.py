@@ -24,14 +24,12 @@ from functools import partial
 from itertools import combinations_with_replacement
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vpeval.asv.attribute_models import Attacker, Kernels, Machine, Seen, Several, Speech
+from vpeval.core.arrays import Bools, Counts, Floats
 from vpeval.core.seeds import generator
 from vpeval.metrics.inference import class_weights, rank_correlation
-from vpeval.metrics.vectors import Counts
 
-Floats = NDArray[np.float64]
 Folds = tuple[int, ...]
 
 MANY_FOLDS, FEW_FOLDS = 20, 10
@@ -102,7 +100,7 @@ class Lesson:
     def classifiers(self, classes: Counts, n_classes: int, n_utts: int | None) -> Callable[[Folds], Attacker]:
         """What makes attackers who do not know the speakers of some folds."""
 
-        def mix(heard: NDArray[np.bool_]) -> Floats:
+        def mix(heard: Bools) -> Floats:
             """The indicator of a class over its size, less its mean over speakers."""
             sizes = np.bincount(classes[heard], minlength=n_classes)
             return (np.diag(sizes.sum() / sizes) - 1) / n_classes
@@ -113,7 +111,7 @@ class Lesson:
     def regressors(self, values: Floats, n_utts: int | None) -> Callable[[Folds], Attacker]:
         """The same for a quantity."""
 
-        def mix(heard: NDArray[np.bool_]) -> Floats:
+        def mix(heard: Bools) -> Floats:
             """The quantity less its mean, in units of its deviation."""
             return np.array([[1.0], [-values[heard].mean()]]) / (float(values[heard].std()) or 1.0)
 
@@ -121,7 +119,7 @@ class Lesson:
         return self._attackers(linear, np.column_stack((values, np.ones(len(values)))), mix)
 
     def _attackers(
-        self, linear: Callable[[Folds], Attacker], targets: Floats, mix: Callable[[NDArray[np.bool_]], Floats]
+        self, linear: Callable[[Folds], Attacker], targets: Floats, mix: Callable[[Bools], Floats]
     ) -> Callable[[Folds], Attacker]:
         """Linear ones, and kernel machines for mixtures of the targets of speakers."""
         if self.kernels is None:

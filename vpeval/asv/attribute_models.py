@@ -21,12 +21,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vpeval.core.arrays import AnyFloats, Bools, Counts, Floats
 from vpeval.embeddings.speaker_vectors import Embeddings
-from vpeval.metrics.vectors import Counts, Similarity, Vectors, directions
-
-Floats = NDArray[np.float64]
+from vpeval.metrics.vectors import Similarity, directions
 
 SHRINKAGE = (0.01, 0.1, 0.5, 1.0)
 MOST_ROWS = 1500
@@ -178,7 +176,7 @@ class Learnt:
     kernels: Kernels
     weights: Floats
 
-    def machine(self, known: NDArray[np.bool_], mix: Floats) -> Machine:
+    def machine(self, known: Bools, mix: Floats) -> Machine:
         """The same from speakers who are `known` alone, for mixtures of the targets (target × mixture)."""
         out = np.flatnonzero(~known[self.kernels.owner])
         weights = self.weights @ mix
@@ -238,7 +236,7 @@ class Space:
         _, basis = np.linalg.eigh(centred.T @ centred)
         return cls(similarity, basis[:, -_MOST_DIMENSIONS:])
 
-    def __call__(self, vectors: Vectors) -> Floats:
+    def __call__(self, vectors: AnyFloats) -> Floats:
         """Vectors in this space."""
         found = directions(vectors) if self.similarity == "cosine" else np.asarray(vectors, np.float64)
         return found if self.basis is None else found @ self.basis

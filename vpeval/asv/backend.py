@@ -27,12 +27,12 @@ from scipy.linalg import eigh
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from vpeval.core.arrays import AnyFloats, read_arrays
+from vpeval.core.arrays import AnyFloats, Counts, Floats, read_arrays
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 from vpeval.embeddings import plda
 from vpeval.embeddings.kaldi_stream import Malformed, find_home, open_stream, read_array
-from vpeval.embeddings.plda import Floats, Indices, Plda, Prior, Stats
+from vpeval.embeddings.plda import Plda, Prior, Stats
 from vpeval.embeddings.speaker_vectors import Embeddings
 
 VERSION = 2
@@ -90,13 +90,13 @@ class Backend:
         stats = plda.gather(self.process(enroll.vectors), enroll.owners)
         return self.known(stats.means, stats.counts), self.plda.tried(self.process(trial.vectors))
 
-    def known(self, means: Floats, counts: Indices) -> Floats:
+    def known(self, means: Floats, counts: Counts) -> Floats:
         """Speakers, by processed means over `counts` utterances, as rows whose products with tried ones are LLRs."""
         rows = self.calibration.slope * self.plda.enrolled(means, counts)
         rows[:, -1] += self.calibration.offset  # what meets the ones of `Plda.tried`
         return rows
 
-    def enrolled(self, enroll: Embeddings, who: Indices, n_utts: int | None, seed: int, label: str) -> Floats:
+    def enrolled(self, enroll: Embeddings, who: Counts, n_utts: int | None, seed: int, label: str) -> Floats:
         """Processed means over up to `n_utts` drawn utterances (None: over all) of the speakers of `who`."""
         processed = replace(enroll, vectors=self.process(enroll.vectors))
         return processed.means(who, n_utts, seed, label).astype(np.float64, copy=False)
@@ -127,7 +127,7 @@ class KaldiBackend(Backend):
         known = self.known(self._normalised(means, enroll.counts), enroll.counts)
         return known, self.plda.tried(self.tested(trial.vectors))
 
-    def enrolled(self, enroll: Embeddings, who: Indices, n_utts: int | None, seed: int, label: str) -> Floats:
+    def enrolled(self, enroll: Embeddings, who: Counts, n_utts: int | None, seed: int, label: str) -> Floats:
         """Means of raw vectors, then processed."""
         counts = enroll.counts[who] if n_utts is None else np.minimum(enroll.counts[who], n_utts)
         return self._normalised(enroll.means(who, n_utts, seed, label), counts)
@@ -136,7 +136,7 @@ class KaldiBackend(Backend):
         """Processed as means of one."""
         return self._normalised(vectors, np.ones(len(vectors), np.int64))
 
-    def _normalised(self, vectors: np.ndarray, counts: Indices) -> Floats:
+    def _normalised(self, vectors: np.ndarray, counts: Counts) -> Floats:
         """Processed, and scaled to the length that a mean over `counts` utterances has on average."""
         centred = self.process(vectors) - self.plda.mean
         variances, basis = self.plda.axes()
@@ -299,5 +299,5 @@ def _lda(stats: Stats, dimension: int) -> Floats:
             "what the anonymiser gives"
         ) from None
     # The sign of an eigenvector is the library's whim; ours does not depend on it.
-    peaks: Indices = np.abs(directions).argmax(axis=0)
+    peaks: Counts = np.abs(directions).argmax(axis=0)
     return directions * np.sign(directions[peaks, np.arange(dimension)])

@@ -17,12 +17,13 @@ import numpy as np
 
 from vpeval.asv import backend
 from vpeval.asv.backend import Estimate, Settings, fit_calibration
+from vpeval.core.arrays import Floats
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.seeds import generator
 from vpeval.embeddings.pair_scores import cosines
-from vpeval.embeddings.plda import Floats, Prior
+from vpeval.embeddings.plda import Prior
 from vpeval.embeddings.speaker_vectors import Embeddings, read_embeddings
 from vpeval.embeddings.speaker_vectors import pool as pool_embeddings
 from vpeval.metrics.cllr import min_cllr

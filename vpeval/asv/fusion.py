@@ -16,17 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from vpeval.core.arrays import Bools, Floats, Indices
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.seeds import generator
-
-Floats = NDArray[np.float64]
-Truths = NDArray[np.bool_]
-Indices = NDArray[np.intp]
 
 log = logging.getLogger(__name__)
 _RIDGE = 1e-3  # on weights of standardised scores: attackers that say the same share the weight instead of fighting
@@ -50,7 +46,7 @@ class Fusion:
         return fused
 
 
-def fit(attackers: Sequence[str], scores: Floats, is_target: Truths) -> Fusion:
+def fit(attackers: Sequence[str], scores: Floats, is_target: Bools) -> Fusion:
     """The weights that are best for development trials (trials × attackers)."""
     _check(attackers, scores, is_target)
     centre, spread = scores.mean(axis=0), scores.std(axis=0)
@@ -82,7 +78,7 @@ def fit(attackers: Sequence[str], scores: Floats, is_target: Truths) -> Fusion:
 
 
 def fuse_held_out(
-    attackers: Sequence[str], scores: Floats, is_target: Truths, enroll: Indices, speaker: Indices, seed: int = 0
+    attackers: Sequence[str], scores: Floats, is_target: Bools, enroll: Indices, speaker: Indices, seed: int = 0
 ) -> Floats:
     """Fused scores of development trials, each with weights from trials of other speakers.
 
@@ -104,7 +100,7 @@ def fuse_held_out(
     return fused
 
 
-def _check(attackers: Sequence[str], scores: Floats, is_target: Truths) -> None:
+def _check(attackers: Sequence[str], scores: Floats, is_target: Bools) -> None:
     if len(attackers) < 2 or len(set(attackers)) < len(attackers):
         raise InputError(f"a fusion is of two or more different attackers, not of '{' '.join(attackers)}'")
     if scores.shape != (len(is_target), len(attackers)):

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal
 
 from vpeval.audio.io import RATE
 from vpeval.audio.vtln import BINS, warp_envelope
+from vpeval.core.arrays import AnyFloats, Floats, Floats32
 from vpeval.core.config import check_section
 from vpeval.core.errors import InputError
 
@@ -49,7 +49,7 @@ class Perturbation:
             raise InputError("'perturb': the equaliser has from 0 (none) to 40 dB", path)
         return found
 
-    def __call__(self, wave: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
+    def __call__(self, wave: Floats32, rng: np.random.Generator) -> Floats32:
         """The wave in another voice, as long and as loud as before."""
         gains, (pitch, formants) = rng.uniform(-1, 1, len(_BANDS)), rng.uniform(-1, 1, 2).tolist()
         f0_factor = float(self.f0**pitch)
@@ -61,17 +61,15 @@ class Perturbation:
         return (np.sqrt(before / max(after, 1e-20)) * changed).astype(np.float32)
 
 
-def equalise(wave: NDArray[np.floating], gains: NDArray[np.float64]) -> NDArray[np.float64]:
+def equalise(wave: AnyFloats, gains: Floats) -> Floats:
     """The wave with gains in dB at ten frequencies from 60 Hz to 8 kHz, and between them in proportion."""
     spectrum = np.fft.rfft(wave)
     places = np.log(np.maximum(np.fft.rfftfreq(len(wave), 1 / RATE), _BANDS[0]))
-    filtered: NDArray[np.float64] = np.fft.irfft(
-        spectrum * 10 ** (np.interp(places, np.log(_BANDS), gains) / 20), len(wave)
-    )
+    filtered: Floats = np.fft.irfft(spectrum * 10 ** (np.interp(places, np.log(_BANDS), gains) / 20), len(wave))
     return filtered
 
 
-def move_formants(wave: NDArray[np.floating], factors: NDArray[np.float64]) -> NDArray[np.float64]:
+def move_formants(wave: AnyFloats, factors: Floats) -> Floats:
     """The wave with its envelope at 300, 900, 2000, 3500 and 6000 Hz moved by factors, and between in proportion."""
     top = BINS - 1
     places = _FORMANTS / (RATE / 2) * top
@@ -79,7 +77,7 @@ def move_formants(wave: NDArray[np.floating], factors: NDArray[np.float64]) -> N
     return warp_envelope(wave, np.interp(np.arange(BINS), [0, *moved, top], [0, *places, top]))
 
 
-def shift_pitch(wave: NDArray[np.floating], factor: float) -> NDArray[np.float64]:
+def shift_pitch(wave: AnyFloats, factor: float) -> Floats:
     """The wave with all frequencies times `factor`, as long as before: slowed down by a phase vocoder, then resampled.
 
     The phase vocoder is that of Flanagan & Golden (1966): amplitudes between frames are interpolated, and the phase
@@ -97,5 +95,5 @@ def shift_pitch(wave: NDArray[np.floating], factor: float) -> NDArray[np.float64
     between = amplitude[:, low] * (1 - part) + amplitude[:, low + 1] * part
     _, slow = signal.istft(between * np.exp(1j * running), RATE, nperseg=_FFT, noverlap=_FFT - _SHIFT)
     needed = round(len(wave) * factor)
-    resampled: NDArray[np.float64] = signal.resample(np.pad(slow, (0, max(0, needed - len(slow))))[:needed], len(wave))
+    resampled: Floats = signal.resample(np.pad(slow, (0, max(0, needed - len(slow))))[:needed], len(wave))
     return resampled

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 import yaml
-from numpy.typing import NDArray
 
 from vpeval.asv.perturbation import Perturbation
 from vpeval.audio.io import RATE, read_audio
+from vpeval.core.arrays import AnyFloats, Floats, Floats32
 from vpeval.core.config import read_config, read_yaml
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path, write_text
@@ -42,8 +42,6 @@ from vpeval.networks.units import FrozenFeatures, nearest
 if TYPE_CHECKING:
     from vpeval.asv.train_attackers import Training
 
-Floats = NDArray[np.float64]
-Vectors = NDArray[np.floating]
 
 _CODEBOOK = "codebook.npy"
 _TOLERANCE = 1e-3
@@ -97,7 +95,7 @@ def train_units(config: Path, profile: Path, utts: Sequence[tuple[str, str]], se
     return len(frames), count
 
 
-def find_centres(frames: Vectors, count: int, iterations: int, rng: np.random.Generator) -> Floats:
+def find_centres(frames: AnyFloats, count: int, iterations: int, rng: np.random.Generator) -> Floats:
     """`count` centres of the frames; fewer than `iterations` rounds are made where nothing moves any more.
 
     A centre that no frame is nearest to goes to the frame that is farthest from its own.
@@ -123,7 +121,7 @@ def find_centres(frames: Vectors, count: int, iterations: int, rng: np.random.Ge
     return centres
 
 
-def _seeds(frames: Vectors, count: int, rng: np.random.Generator) -> Floats:
+def _seeds(frames: AnyFloats, count: int, rng: np.random.Generator) -> Floats:
     """Frames drawn one after the other, each with a probability in proportion to its squared distance to the others."""
     chosen = [int(rng.integers(len(frames)))]
     distance = np.full(len(frames), np.inf)
@@ -164,7 +162,7 @@ class Nuisance:
     covariance: Floats
 
     @classmethod
-    def from_voices(cls, utterances: Iterable[NDArray[np.floating]]) -> Nuisance:
+    def from_voices(cls, utterances: Iterable[AnyFloats]) -> Nuisance:
         """From vectors (voice × dimension) of every utterance, which are read once and not kept."""
         count = freedom = 0
         total: Floats | float = 0.0
@@ -202,7 +200,7 @@ def train_nuisance(
     encoder = trainable_encoder(config)
     lengths: list[int] = []
 
-    def embed_voices() -> Iterator[NDArray[np.float32]]:
+    def embed_voices() -> Iterator[Floats32]:
         for utt, wave in _in_random_order(utts, generator(seed, "nuisance", "order")):
             voices = [wave]
             voices += [

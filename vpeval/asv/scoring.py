@@ -14,13 +14,12 @@ from typing import Protocol
 import numpy as np
 
 from vpeval.asv.backend import Backend, load
-from vpeval.core.arrays import Counts
+from vpeval.core.arrays import AnyFloats, Counts, Floats
 from vpeval.core.errors import InputError
 from vpeval.data.pairs import PairRows
 from vpeval.embeddings.pair_scores import pair_cosines, speaker_means
-from vpeval.embeddings.plda import Floats
 from vpeval.embeddings.speaker_vectors import Embeddings
-from vpeval.metrics.vectors import Similarity, Vectors, directions, pair_products
+from vpeval.metrics.vectors import Similarity, directions, pair_products
 
 _PAIRS = 1 << 14
 _LABEL = "enrolment utterances"
@@ -61,10 +60,10 @@ class Comparison(Protocol):
     def similarity(self) -> Similarity:
         """How the metrics have to compare the vectors."""
 
-    def enroll(self, speakers: Embeddings, who: Counts, n_utts: int | None = None, seed: int = 0) -> Vectors:
+    def enroll(self, speakers: Embeddings, who: Counts, n_utts: int | None = None, seed: int = 0) -> AnyFloats:
         """A vector for every speaker of `who`, by up to `n_utts` utterances drawn with `seed` (None: by all)."""
 
-    def test(self, vectors: Vectors) -> Vectors:
+    def test(self, vectors: AnyFloats) -> AnyFloats:
         """What test vectors (… × dimension) become."""
 
 
@@ -74,11 +73,11 @@ class Cosine:
 
     similarity: Similarity = "cosine"
 
-    def enroll(self, speakers: Embeddings, who: Counts, n_utts: int | None = None, seed: int = 0) -> Vectors:
+    def enroll(self, speakers: Embeddings, who: Counts, n_utts: int | None = None, seed: int = 0) -> AnyFloats:
         """Means."""
         return speakers.means(who, n_utts, seed, _LABEL)
 
-    def test(self, vectors: Vectors) -> Vectors:
+    def test(self, vectors: AnyFloats) -> AnyFloats:
         """As they are."""
         return vectors
 
@@ -90,13 +89,13 @@ class LogLikelihoodRatio:
     backend: Backend
     similarity: Similarity = "product"
 
-    def enroll(self, speakers: Embeddings, who: Counts, n_utts: int | None = None, seed: int = 0) -> Vectors:
+    def enroll(self, speakers: Embeddings, who: Counts, n_utts: int | None = None, seed: int = 0) -> AnyFloats:
         """What the back end knows of the speakers."""
         self.backend.check(speakers)
         counts = speakers.counts[who] if n_utts is None else np.minimum(speakers.counts[who], n_utts)
         return self.backend.known(self.backend.enrolled(speakers, who, n_utts, seed, _LABEL), counts)
 
-    def test(self, vectors: Vectors) -> Vectors:
+    def test(self, vectors: AnyFloats) -> AnyFloats:
         """Processed, and ready for the product."""
         rows = self.backend.plda.tried(self.backend.tested(vectors.reshape(-1, vectors.shape[-1])))
         return rows.reshape(*vectors.shape[:-1], -1)
@@ -114,24 +113,24 @@ class Fused:
     weights: tuple[float, ...]
     similarity: Similarity = "product"
 
-    def enroll(self, speakers: Embeddings, who: Counts, n_utts: int | None = None, seed: int = 0) -> Vectors:
+    def enroll(self, speakers: Embeddings, who: Counts, n_utts: int | None = None, seed: int = 0) -> AnyFloats:
         """The weighted sides of all members beside each other."""
         parts = (replace(speakers, vectors=vectors) for vectors in self._parts(speakers.vectors))
         sides = zip(self.members, self.weights, parts, strict=True)
         return np.hstack([w * _factor(one, one.enroll(part, who, n_utts, seed)) for one, w, part in sides])
 
-    def test(self, vectors: Vectors) -> Vectors:
+    def test(self, vectors: AnyFloats) -> AnyFloats:
         """The sides of all members beside each other."""
         parts = zip(self.members, self._parts(vectors), strict=True)
         return np.concatenate([_factor(one, one.test(part)) for one, part in parts], axis=-1)
 
-    def _parts(self, vectors: Vectors) -> list[Vectors]:
+    def _parts(self, vectors: AnyFloats) -> list[AnyFloats]:
         if vectors.shape[-1] != sum(self.sizes):
             raise ValueError(f"vectors of {sum(self.sizes)} dimensions are expected, not {vectors.shape[-1]}")
         return np.split(vectors, np.cumsum(self.sizes)[:-1], axis=-1)
 
 
-def _factor(comparison: Comparison, vectors: Vectors) -> Vectors:
+def _factor(comparison: Comparison, vectors: AnyFloats) -> AnyFloats:
     """A side whose scalar products with the other are the similarities."""
     return directions(vectors) if comparison.similarity == "cosine" else vectors
 

@@ -28,12 +28,12 @@ from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import derive, generator
 from vpeval.data.directory import DataDir
-from vpeval.networks.checkpoints import Checkpointer
 from vpeval.networks.encoders import has_weights
 from vpeval.networks.neural import NeuralEncoder, trainable_encoder
 from vpeval.networks.speechbrain import (
     AdditiveAngularMargin,
     Brain,
+    Checkpointer,
     Classifier,
     CyclicLRScheduler,
     DropChunk,

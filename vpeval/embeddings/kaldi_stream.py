@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vpeval.core.arrays import Floats
 from vpeval.core.errors import InputError
-
-Floats = NDArray[np.float64]
 
 BINARY = b"\0B"
 """How binary files and records begin."""

@@ -17,13 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 
+from vpeval.core.arrays import AnyFloats, Counts, Floats
 from vpeval.core.errors import InputError
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -42,11 +39,11 @@ class Plda:
     between: Floats
     within: Floats
 
-    def llr(self, enroll: Floats, counts: Indices, trial: Floats) -> Floats:
+    def llr(self, enroll: Floats, counts: Counts, trial: Floats) -> Floats:
         """Log-likelihood ratios, enrolled speakers × trials; `enroll` are means over `counts` utterances."""
         return self.enrolled(enroll, counts) @ self.tried(trial).T
 
-    def enrolled(self, means: Floats, counts: Indices) -> Floats:
+    def enrolled(self, means: Floats, counts: Counts) -> Floats:
         """Speakers as rows whose scalar products with the rows of `tried` are the log-likelihood ratios.
 
         In the basis where W is the unit matrix and B is diagonal, every dimension is a Gaussian of its own, and
@@ -89,7 +86,7 @@ class Plda:
 class Stats:
     """All that the model wants to know about training vectors: per speaker count and mean; the scatter around them."""
 
-    counts: Indices
+    counts: Counts
     means: Floats
     scatter: Floats
 
@@ -113,7 +110,7 @@ class Fit:
     objective: tuple[float, ...]
 
 
-def gather(vectors: NDArray[np.floating], owners: Indices) -> Stats:
+def gather(vectors: AnyFloats, owners: Counts) -> Stats:
     """Statistics of vectors whose speakers are `owners` (0, 1, …; every speaker has at least one vector)."""
     wide = np.asarray(vectors, np.float64)
     counts = np.bincount(owners)

@@ -22,7 +22,7 @@ _ENCODERS = {
     "kaldi_xvector": Deferred("vpeval.networks.kaldi.xvector", "KaldiXVector"),
     "onnx": Deferred("vpeval.networks.onnx", "OnnxEncoder"),
     "ge2e": Deferred("vpeval.networks.ge2e", "Ge2e"),
-    "f0_histogram": Deferred("vpeval.networks.melody", "F0Histogram"),
+    "f0_histogram": Deferred("vpeval.networks.f0_histograms", "F0Histogram"),
     "whisper_frames": Deferred("vpeval.networks.whisper_frames", "WhisperFrames"),
     "phone_units": Deferred("vpeval.networks.units", "PhoneUnits"),
 }

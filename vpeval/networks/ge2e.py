@@ -19,8 +19,8 @@ from vpeval.core import models
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.networks import compute
+from vpeval.networks.compute import load_state
 from vpeval.networks.encoders import long_enough
-from vpeval.networks.weights import load_state
 
 _FILE = "pretrained.pt"
 _MELS, _SIZE, _LAYERS = 40, 256, 3

@@ -20,8 +20,8 @@ import yaml
 
 from vpeval.core.errors import InputError
 from vpeval.core.lazy import require
+from vpeval.networks.compute import load_state
 from vpeval.networks.speechbrain import hook_on_loading_state_dict_checkpoint, resolve_references
-from vpeval.networks.weights import load_state
 
 HYPERPARAMS = "hyperparams.yaml"
 _LARGEST = 1 << 20

@@ -15,10 +15,10 @@ from vpeval.core.config import read_config, read_yaml
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.networks import compute
+from vpeval.networks.compute import load_weights, save_weights
 from vpeval.networks.encoders import long_enough, make_encoder
 from vpeval.networks.hyperparams import HYPERPARAMS, read_hyperparams
 from vpeval.networks.speechbrain import ECAPA_TDNN, Fbank, InputNormalization, Xvector
-from vpeval.networks.weights import load_weights, save_weights
 
 _PARTS = ("compute_features", "mean_var_norm", "embedding_model")
 

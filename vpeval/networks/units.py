@@ -1,7 +1,7 @@
 """Phone units: how often a speaker uses which discrete sound (Chandra et al., arXiv 2605.07291, section 4.2.4).
 
 The paper's units are the codebook of a VQ-VAE. Here they are the centres of k-means on frozen features, either cepstra,
-100 a second, or states of Whisper's encoder, 50 a second, learnt from training speech without transcripts. Frames of
+100 a second, or states of Whisper's encoder, 50 a second, learnt from training speech without transcripts. Floats32 of
 speech (energy-based VAD) are cut into segments of equal length, 20 as in the paper; the vector of an utterance is the
 mean of the histograms of its segments, as a speaker's reference is the mean of those of the speaker's utterances.
 """
@@ -12,18 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.fft import dct
 
+from vpeval.core.arrays import AnyFloats, Counts, Floats, Floats32
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.networks.encoders import long_enough
 from vpeval.networks.kaldi.features import EnergyVad, speech
 from vpeval.networks.speechbrain import Fbank
-
-Floats = NDArray[np.float64]
-Vectors = NDArray[np.floating]
-Frames = NDArray[np.float32]
 
 _VAD = EnergyVad(threshold=5.5, mean_scale=0.5, context=2, proportion=0.6)
 _CEPSTRA = 20
@@ -32,7 +28,7 @@ _ROWS = 4096
 
 
 class FrozenFeatures:
-    """Frames of speech of an utterance, as the yaml of a `phone_units` encoder describes them."""
+    """Floats32 of speech of an utterance, as the yaml of a `phone_units` encoder describes them."""
 
     def __init__(self, config: Path) -> None:
         self.settings = read_config(
@@ -51,7 +47,7 @@ class FrozenFeatures:
             raise InputError("'segments' must be at least 1", config)
         self.hop, self._frames = self._extractor(config)
 
-    def _extractor(self, config: Path) -> tuple[int, Callable[[np.ndarray], Frames]]:
+    def _extractor(self, config: Path) -> tuple[int, Callable[[np.ndarray], Floats32]]:
         kind = self.settings["features"]
         if kind == "mfcc":
             return 160, Cepstra()
@@ -63,7 +59,7 @@ class FrozenFeatures:
 
         return HOP, WhisperStates(self.settings["model"], self.settings["compute"])
 
-    def __call__(self, wave: np.ndarray) -> Frames:
+    def __call__(self, wave: np.ndarray) -> Floats32:
         """Features of the frames with speech; of all frames where the VAD finds none."""
         wave = long_enough(wave)
         frames = self._frames(wave)
@@ -79,8 +75,8 @@ class Cepstra:
     def __init__(self) -> None:
         self.filterbank = Fbank(n_mels=_MELS)
 
-    def __call__(self, wave: np.ndarray) -> Frames:
-        """Frames × 20 of mono 16 kHz samples."""
+    def __call__(self, wave: np.ndarray) -> Floats32:
+        """Floats32 × 20 of mono 16 kHz samples."""
         import torch
 
         with torch.inference_mode():
@@ -103,7 +99,7 @@ class PhoneUnits:
         return unit_histogram(units, len(self.centres), self.segments)
 
 
-def unit_histogram(units: NDArray[np.int64], count: int, segments: int) -> Frames:
+def unit_histogram(units: Counts, count: int, segments: int) -> Floats32:
     """The mean of the histograms of uniform segments of a sequence of units; no more segments than there are frames.
 
     >>> unit_histogram(np.array([0, 0, 1, 2]), 3, 2).tolist()
@@ -114,7 +110,7 @@ def unit_histogram(units: NDArray[np.int64], count: int, segments: int) -> Frame
     return np.mean(shares, axis=0).astype(np.float32)
 
 
-def nearest(frames: Vectors, centres: Floats) -> tuple[NDArray[np.int64], Floats]:
+def nearest(frames: AnyFloats, centres: Floats) -> tuple[Counts, Floats]:
     """The index of the nearest centre of every frame (the first of equals), and the squared distance to it."""
     index, distance = np.empty(len(frames), np.int64), np.empty(len(frames))
     lengths = np.square(centres).sum(axis=1)

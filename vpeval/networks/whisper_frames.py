@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 from faster_whisper import WhisperModel
-from numpy.typing import NDArray
 
 from vpeval.audio.io import RATE
 from vpeval.core import models
+from vpeval.core.arrays import Floats32
 from vpeval.core.config import read_config
 
 HOP = 320
@@ -25,12 +25,12 @@ class WhisperStates:
         directory = models.locate(models.find_model(model))
         self.whisper = WhisperModel(str(directory), device="auto", compute_type=compute, cpu_threads=1)
 
-    def __call__(self, wave: np.ndarray) -> NDArray[np.float32]:
+    def __call__(self, wave: np.ndarray) -> Floats32:
         """States × dimension for mono 16 kHz samples; at least one. What is longer than 28 s is heard in pieces."""
         parts = [self._states(wave[start : start + _MOST]) for start in range(0, max(1, len(wave)), _MOST)]
         return np.concatenate(parts)
 
-    def _states(self, wave: np.ndarray) -> NDArray[np.float32]:
+    def _states(self, wave: np.ndarray) -> Floats32:
         # A second of silence behind the speech, as without any the last states are not to be trusted.
         padded = np.pad(wave, (0, _MARGIN_SECONDS * RATE))
         features = self.whisper.feature_extractor(padded, padding=0)

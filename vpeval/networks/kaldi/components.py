@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from vpeval.embeddings.kaldi_stream import Floats, Malformed
+from vpeval.core.arrays import Floats
+from vpeval.embeddings.kaldi_stream import Malformed
 from vpeval.networks.kaldi.descriptors import Frames, Stretch
 from vpeval.networks.kaldi.nnet3 import Component
 

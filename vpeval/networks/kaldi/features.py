@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vpeval.audio.io import RATE
+from vpeval.core.arrays import Bools, Floats32
 from vpeval.core.errors import InputError
 from vpeval.core.lazy import require
 from vpeval.core.seeds import generator
@@ -23,8 +23,6 @@ from vpeval.core.tables import read_lines
 
 log = logging.getLogger(__name__)
 
-Features = NDArray[np.float32]
-Mask = NDArray[np.bool_]
 
 _FRAME = {
     "sample-frequency": ("samp_freq", float),
@@ -84,7 +82,7 @@ class Mfcc:
             raise InputError(f"{self.options.num_ceps} cepstra of {self.options.mel_opts.num_bins} mel bins", path)
         self.dimension = int(self.options.num_ceps)
 
-    def __call__(self, wave: np.ndarray) -> Features:
+    def __call__(self, wave: np.ndarray) -> Floats32:
         """Frames × cepstra of samples in [-1, 1]."""
         samples = wave.astype(np.float64) * 32768
         if self.dither:
@@ -96,14 +94,14 @@ class Mfcc:
         return np.array(frames, np.float32).reshape(len(frames), self.dimension)
 
 
-def sliding_mean_normalisation(features: Features, window: int = 300) -> Features:
+def sliding_mean_normalisation(features: Floats32, window: int = 300) -> Floats32:
     """Every frame less the mean of the `window` frames around it; at the ends, of the first or last so many."""
     n = len(features)
     first = np.minimum(np.maximum(np.arange(n) - window // 2, 0), max(0, n - window))
     last = np.minimum(first + window, n)
     sums = np.vstack((np.zeros(features.shape[1]), np.cumsum(features, axis=0, dtype=np.float64)))
     means = (sums[last] - sums[first]) / (last - first)[:, None]
-    normalised: Features = (features - means).astype(np.float32)
+    normalised: Floats32 = (features - means).astype(np.float32)
     return normalised
 
 
@@ -131,18 +129,18 @@ class EnergyVad:
             raise InputError("the context and the scale must not be negative, the proportion between 0 and 1", path)
         return vad
 
-    def __call__(self, features: Features) -> Mask:
+    def __call__(self, features: Floats32) -> Bools:
         """A truth value for every frame, by the first cepstrum, which is the logarithm of the energy."""
         energy = features[:, 0]
         loud = energy > self.threshold + self.mean_scale * energy.mean(dtype=np.float64)
         counts = np.concatenate(([0], np.cumsum(loud)))
         times = np.arange(len(loud))
         first, last = np.maximum(times - self.context, 0), np.minimum(times + self.context + 1, len(loud))
-        voiced: Mask = counts[last] - counts[first] >= (last - first) * self.proportion
+        voiced: Bools = counts[last] - counts[first] >= (last - first) * self.proportion
         return voiced
 
 
-def speech(features: Features, voiced: Mask) -> Features:
+def speech(features: Floats32, voiced: Bools) -> Floats32:
     """The frames with speech; all of them, with a warning, where there are none: Kaldi would lose the utterance."""
     if not voiced.any():
         log.warning("no frame is louder than the threshold of the VAD; all %d frames are used", len(features))

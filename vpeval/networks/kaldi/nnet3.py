@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from vpeval.core.arrays import Floats
 from vpeval.core.errors import InputError
-from vpeval.embeddings.kaldi_stream import Floats, Malformed, Stream, open_stream
+from vpeval.embeddings.kaldi_stream import Malformed, Stream, open_stream
 
 Value = float | bool | list[int] | Floats
 

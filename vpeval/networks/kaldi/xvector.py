@@ -15,15 +15,18 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from vpeval.core.arrays import Floats32
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
-from vpeval.embeddings.kaldi_stream import find_home
+from vpeval.embeddings.kaldi_stream import Malformed, find_home
 from vpeval.networks import compute
-from vpeval.networks.kaldi.features import EnergyVad, Features, Mfcc, sliding_mean_normalisation, speech
-from vpeval.networks.kaldi.network import Network, TooShort
-from vpeval.networks.kaldi.nnet3 import read_nnet3
+from vpeval.networks.kaldi.components import Layer, make_layer
+from vpeval.networks.kaldi.descriptors import Descriptor, Frames, Stretch, parse_descriptor
+from vpeval.networks.kaldi.features import EnergyVad, Mfcc, sliding_mean_normalisation, speech
+from vpeval.networks.kaldi.nnet3 import Nnet3, Node, read_nnet3
 
 log = logging.getLogger(__name__)
+INPUT, OUTPUT = "input", "output"
 _OPTIONS = Path(__file__).resolve().parents[3] / "conf/asv/kaldi"
 
 
@@ -62,7 +65,7 @@ class KaldiXVector:
             features = self.mfcc(np.pad(wave, (0, max(0, 800 - len(wave)))))
         return self.embed_features(speech(sliding_mean_normalisation(features), self.vad(features)))
 
-    def embed_features(self, features: Features) -> np.ndarray:
+    def embed_features(self, features: Floats32) -> np.ndarray:
         """The mean of the vectors of all chunks, weighted by their lengths, as nnet3-xvector-compute has it."""
         size = min(self.largest, len(features))
         total = np.zeros(0)
@@ -72,7 +75,7 @@ class KaldiXVector:
             total = total + vector if total.size else vector
         return total.astype(np.float32)
 
-    def _compute(self, chunk: Features) -> np.ndarray:
+    def _compute(self, chunk: Floats32) -> np.ndarray:
         try:
             vector: np.ndarray = self.network(torch.from_numpy(chunk).to(self.device)).cpu().numpy()
         except TooShort:
@@ -83,7 +86,7 @@ class KaldiXVector:
         return vector
 
 
-def _pad(chunk: Features, smallest: int) -> Features:
+def _pad(chunk: Floats32, smallest: int) -> Floats32:
     """Repeat the first and last frame until the chunk is long enough."""
     lacking = max(0, smallest - len(chunk))
     return np.pad(chunk, ((lacking // 2, lacking - lacking // 2), (0, 0)), mode="edge")
@@ -119,3 +122,106 @@ def _options(directory: Path, home: Path, name: str) -> Path:
             return folder / name
     log.info("%s has no %s; taking that of the challenge's recipe, conf/asv/kaldi/%s", directory, name, name)
     return _OPTIONS / name
+
+
+class TooShort(Exception):
+    """The chunk has too few frames for the context of the network."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A node to be computed: what it takes in, what is done to it, and which of its dimensions are kept."""
+
+    name: str
+    descriptor: Descriptor
+    layer: Layer
+    columns: slice | None = None
+
+
+class Network(torch.nn.Module):
+    """The nodes that the output needs, in the order in which they are computed."""
+
+    def __init__(self, nnet: Nnet3) -> None:
+        super().__init__()
+        try:
+            self.steps = _plan(nnet)
+            self.layers = torch.nn.ModuleList(step.layer for step in self.steps)
+            self.dimension = nnet.nodes[INPUT].whole("dim")
+        except Malformed as error:
+            raise InputError(str(error), nnet.path) from None
+        self.path = nnet.path
+
+    @torch.inference_mode()
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        """The output at frame 0 for features (frames × dimension); a chunk that is too short raises TooShort."""
+        domains = {INPUT: Frames(0, len(features) - 1)}
+        for step in self.steps:
+            domains[step.name] = step.layer.domain(step.descriptor.domain(domains))
+        needed = {OUTPUT: Frames(0, 0) & domains[OUTPUT]}
+        if not needed[OUTPUT]:
+            raise TooShort
+
+        def ask(name: str, frames: Frames) -> None:
+            wanted = frames & domains[name]
+            needed[name] = needed[name] | wanted if name in needed else wanted
+
+        inner: dict[str, Frames] = {}
+        for step in reversed(self.steps):
+            inner[step.name] = step.layer.needs(needed[step.name]) & step.descriptor.domain(domains)
+            step.descriptor.request(inner[step.name], ask)
+        stretches = {INPUT: Stretch(0, features)}
+        for step in self.steps:
+            taken = Stretch(inner[step.name].first, step.descriptor.value(inner[step.name], stretches))
+            self._check(step, taken)
+            values = step.layer(taken, needed[step.name])
+            if step.columns:
+                values = values[:, step.columns]
+            stretches[step.name] = Stretch(needed[step.name].first, values)
+        return stretches[OUTPUT].values[0]
+
+    def _check(self, step: _Step, taken: Stretch) -> None:
+        wanted = step.layer.dimension
+        if wanted is not None and taken.values.shape[1] != wanted:
+            raise InputError(
+                f"node '{step.name}' takes {wanted} dimensions and is given {taken.values.shape[1]}; "
+                "do network and features belong together?",
+                self.path,
+            )
+
+
+def _plan(nnet: Nnet3) -> list[_Step]:
+    for name in (INPUT, OUTPUT):
+        if name not in nnet.nodes:
+            raise Malformed(f"has no node '{name}'; is it an x-vector network?")
+    steps: dict[str, _Step] = {}
+    pending: list[str] = []
+
+    def visit(name: str) -> None:
+        if name == INPUT or name in steps:
+            return
+        if name in pending:
+            raise Malformed(f"node '{name}' needs itself; recurrent networks are not supported")
+        if name not in nnet.nodes:
+            raise Malformed(f"node '{name}' is used but not defined")
+        pending.append(name)
+        step = _step(nnet, nnet.nodes[name])
+        for needed in step.descriptor.nodes():
+            visit(needed)
+        pending.pop()
+        steps[name] = step
+
+    visit(OUTPUT)
+    return list(steps.values())
+
+
+def _step(nnet: Nnet3, node: Node) -> _Step:
+    if node.kind == "component-node":
+        if node["component"] not in nnet.components:
+            raise Malformed(f"node '{node.name}' names component '{node['component']}', which is not there")
+        return _Step(node.name, parse_descriptor(node["input"]), make_layer(nnet.components[node["component"]]))
+    if node.kind == "dim-range-node":
+        first = node.whole("dim-offset")
+        return _Step(node.name, parse_descriptor(node["input-node"]), Layer(), slice(first, first + node.whole("dim")))
+    if node.kind == "output-node":
+        return _Step(node.name, parse_descriptor(node["input"]), Layer())
+    raise Malformed(f"'{node.name}' is a second input; only x-vector networks with one are supported")

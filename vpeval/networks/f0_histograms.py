@@ -1,4 +1,4 @@
-"""The melody as an encoder."""
+"""Histograms of F0 as an encoder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vpeval.core.config import read_config
 
 
 class F0Histogram:
-    """The melody instead of the voice: how often which F0 occurs; the same for all where there is no voiced frame."""
+    """How often each F0 occurs; a uniform histogram where there is no voiced frame."""
 
     def __init__(self, config: Path) -> None:
         read_config(config, encoder=str, similarity=str)

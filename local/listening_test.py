@@ -197,8 +197,6 @@ def analyse(parser: script.Parser, words: list[str]) -> None:
     parser.add_argument("test", metavar="test-dir", type=Path)
     parser.add_argument("out", metavar="out-dir", type=Path)
     args = parser.parse_args(words)
-    from vpeval.figures import catalogue, style
-    from vpeval.figures.data import load_results
     from vpeval.listening.analysis import Options, record_tables, write_runs
     from vpeval.listening.analysis import analyse as analyse_test
     from vpeval.listening.disk import load_test
@@ -221,14 +219,21 @@ def analyse(parser: script.Parser, words: list[str]) -> None:
     write_text(args.out / "comments.txt", comments)
     for name, table in latex_tables(found).items():
         write_text(args.out / f"latex/{name}.tex", table)
-    results = load_results(record_tables(runs, test.settings.systems))
-    for plot in catalogue.CATALOGUE:
-        if plot.name.startswith("listening") and (figure := plot.draw(results, "2020")):
-            style.save(figure, args.out / "figures", plot.name)
+    _draw_figures(record_tables(runs, test.settings.systems), args.out / "figures")
     print(tables, end="")
     print(
         f"{args.out}: listening.txt, listeners.tsv, latex/, figures/; records: {runs}/<system>/listening/records.jsonl"
     )
+
+
+def _draw_figures(records: list[Path], out: Path) -> None:
+    from vpeval.figures import catalogue, drawing
+    from vpeval.figures.run_results import load_results
+
+    results = load_results(records)
+    for plot in catalogue.CATALOGUE:
+        if plot.name.startswith("listening") and (figure := plot.draw(results, "2020")):
+            drawing.save(figure, out, plot.name)
 
 
 def demo(parser: script.Parser, words: list[str]) -> None:

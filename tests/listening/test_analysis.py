@@ -264,7 +264,7 @@ def test_points_that_lie_by_speakers_are_clustered_right_and_shuffled_ones_by_ch
 
 def test_the_figures_of_the_report_show_the_results_of_listeners(answered, tmp_path):
     from vpeval.figures import catalogue
-    from vpeval.figures.data import load_results
+    from vpeval.figures.run_results import load_results
 
     write_runs(analyse(answered, tmp_path, Options(resamples=0)), tmp_path)
     results = load_results([tmp_path / f"{system}/listening/records.jsonl" for system in ALL])

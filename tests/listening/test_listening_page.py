@@ -198,7 +198,7 @@ def test_all_tasks_are_done_with_the_keyboard_alone(test, visit):
             for _ in range(3 + i):
                 keys.press("Shift+ArrowUp")
             keys.press("ArrowLeft" if i % 2 else "ArrowRight")
-            assert "heard, at" in page.evaluate("document.activeElement.getAttribute('aria-label')")
+            assert "played, at" in page.evaluate("document.activeElement.getAttribute('aria-label')")
         tab_to("#view-board .next")
         keys.press("Enter")
         page.get_by_role("heading", name="Anything you want").wait_for()
@@ -280,13 +280,13 @@ def test_a_reload_in_the_middle_goes_on_where_it_stopped(test, visit):
         assert where[1] == "Are A and B the same person?"
         page.reload()
         page.get_by_role("heading", name="Welcome back").wait_for()
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         assert (page.locator("#done").inner_text(), heading(page)) == where
-        assert page.locator(".scale input").first.is_disabled()  # heard before, but not since
+        assert page.locator(".scale input").first.is_disabled()  # played before, but not since
     assert len(read_responses(test).answers) == 2
 
 
-def test_nothing_is_answered_before_it_was_heard(test, visit):
+def test_nothing_is_answered_before_it_was_played(test, visit):
     with running(test.path) as address:
         page = visit(f"{address}#{token_of(test)}")
         go_to_first_rating(page)
@@ -336,7 +336,7 @@ def test_a_pause_is_not_counted_and_own_data_can_be_deleted(test, visit):
         go_to_first_rating(page)
         page.get_by_role("button", name="Pause").click()
         assert heading(page) == "Pause"
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         assert heading(page) == "How natural does A sound?"
         answer_question(page, 4)
         with page.expect_download() as download:
@@ -363,7 +363,7 @@ def test_the_organisers_see_the_progress(test, visit):
         organisers = visit(f"{address}admin")
         organisers.get_by_label("Token of the organisers").fill(test.admin_token())
         organisers.get_by_role("button", name="Show").click()
-        organisers.get_by_text("0 finished, 1 begun, 3 places.").wait_for()
+        organisers.get_by_text("0 finished, 1 started, 3 places.").wait_for()
         assert organisers.locator("tbody td").nth(1).inner_text() == "1 of 22"
 
 
@@ -374,7 +374,7 @@ def test_the_page_works_without_a_server(data, tmp_path, visit, shape):
     go_to_first_rating(page)
     answer_question(page, 6)
     page.reload()
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     all_tasks_with_mouse(page)
     with page.expect_download() as download:
         page.get_by_role("button", name="Save my answers").click()

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from vpeval.figures.data import Results, read_side_file
-from vpeval.figures.style import INK, MUTED, NEUTRAL, PALE, PALETTE, grid, legend, system_colours
+from vpeval.figures.drawing import INK, MUTED, NEUTRAL, PALE, PALETTE, grid, legend, system_colours
+from vpeval.figures.run_results import Results, read_side_file
 from vpeval.listening.analysis import pair_metrics
 from vpeval.listening.ratings import ATTACKER, VERIFICATION
 from vpeval.metrics.curves import det_curve
@@ -37,15 +37,15 @@ _TICKS = (0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95)
 
 def violins(results: Results) -> Figure | None:
     """Normalised ranks of every system; numbers are means, the dotted line is the median of the first system."""
-    sides = _sides(results)
-    if not sides:
+    systems = _system_scores(results)
+    if not systems:
         return None
-    colours = system_colours(sides)
+    colours = system_colours(systems)
     figure, axes = grid(2, 2, height=2.6, sharey=True)
-    reference = next((system for system in sides if system != ORIGINAL), ORIGINAL)
+    reference = next((system for system in systems if system != ORIGINAL), ORIGINAL)
     for axis, (group, title) in zip([a for row in axes for a in row], _GROUPS.items(), strict=True):
-        for place, (system, side) in enumerate(sides.items()):
-            scores = _scores(side, group)
+        for place, (system, content) in enumerate(systems.items()):
+            scores = _scores(content, group)
             if len(scores) < 2:
                 continue
             if scores.std() > 0:
@@ -54,26 +54,26 @@ def violins(results: Results) -> Figure | None:
                     body.set(facecolor=colours[system], alpha=0.45, edgecolor=colours[system])
             axis.plot(place, np.median(scores), marker="_", color=INK, ms=12, mew=1.4)
             axis.text(place, 1.04, f"{scores.mean():.2f}", ha="center", va="bottom", fontsize=8)
-        median = np.median(_scores(sides[reference], group)) if len(_scores(sides[reference], group)) else None
+        median = np.median(_scores(systems[reference], group)) if len(_scores(systems[reference], group)) else None
         if median is not None:
             axis.axhline(float(median), color=MUTED, lw=1, ls=(0, (1, 1.5)))
         axis.set_title(title)
-        axis.set_xticks(range(len(sides)), list(sides), rotation=30 if len(sides) > 5 else 0)
+        axis.set_xticks(range(len(systems)), list(systems), rotation=30 if len(systems) > 5 else 0)
         axis.set_ylim(-0.05, 1.18)
         axis.set_yticks([0, 0.25, 0.5, 0.75, 1])
         axis.grid(axis="x", visible=False)
     figure.supylabel("normalised rank", fontsize=8.5)
-    return _marked(figure, sides)
+    return _mark_simulated(figure, systems)
 
 
 def significance(results: Results) -> Figure | None:
     """p values between systems; filled where they stay below 0.01 after Holm's correction."""
-    sides = _sides(results)
-    entries = [e for e in results.of("listening_difference") if e.record.params["versus"] in sides]
+    systems = _system_scores(results)
+    entries = [e for e in results.select("listening_difference") if e.record.params["versus"] in systems]
     if not entries:
         return None
-    figure, axes = grid(2, 2, height=0.42 * len(sides) + 1.1)
-    names = list(sides)
+    figure, axes = grid(2, 2, height=0.42 * len(systems) + 1.1)
+    names = list(systems)
     for axis, (group, title) in zip([a for row in axes for a in row], _GROUPS.items(), strict=True):
         for entry in (e for e in entries if e.record.params["group"] == group):
             record = entry.record
@@ -102,17 +102,17 @@ def significance(results: Results) -> Figure | None:
             Patch(color=PALE, alpha=0.25, lw=0, label="not"),
         ],
     )
-    return _marked(figure, sides)
+    return _mark_simulated(figure, systems)
 
 
 def det_curves(results: Results) -> Figure | None:
     """Detection by ear: original from processed speech, and same from different speakers."""
-    sides = _sides(results)
-    if not sides:
+    systems = _system_scores(results)
+    if not systems:
         return None
-    colours = system_colours(sides)
+    colours = system_colours(systems)
     panels: list[tuple[str, str, str, bool]] = []
-    if ORIGINAL in sides:
+    if ORIGINAL in systems:
         panels += [
             ("Naturalness: original or processed?", "naturalness", "naturalness", True),
             ("Intelligibility: original or processed?", "intelligibility", "intelligibility", True),
@@ -125,54 +125,56 @@ def det_curves(results: Results) -> Figure | None:
     for k, (axis, (title, target, nontarget, anchored)) in enumerate(
         zip([a for r in axes for a in r], panels, strict=True)
     ):
-        for system, side in sides.items():
+        for system, content in systems.items():
             if k < 2 and anchored:
                 if system == ORIGINAL:
                     continue
-                pair = _scores(sides[ORIGINAL], target), _scores(side, nontarget)
+                pair = _scores(systems[ORIGINAL], target), _scores(content, nontarget)
             else:
-                pair = _scores(side, target), _scores(sides[ORIGINAL] if anchored else side, nontarget)
+                pair = _scores(content, target), _scores(systems[ORIGINAL] if anchored else content, nontarget)
             _det(axis, *pair, colours[system])
         _det_axes(axis, title)
     _det_labels(figure)
-    legend(figure, [Line2D([], [], color=colours[system], label=system) for system in sides])
-    return _marked(figure, sides)
+    legend(figure, [Line2D([], [], color=colours[system], label=system) for system in systems])
+    return _mark_simulated(figure, systems)
 
 
 def det_by_set(results: Results) -> Figure | None:
     """Same from different speakers by ear, set by set."""
-    sides = _sides(results)
-    cells = list(dict.fromkeys(cell for side in sides.values() for cell in side["groups"]["similarity_same"]))
+    systems = _system_scores(results)
+    cells = list(dict.fromkeys(cell for content in systems.values() for cell in content["groups"]["similarity_same"]))
     if not cells:
         return None
-    colours = system_colours(sides)
+    colours = system_colours(systems)
     columns = min(3, len(cells)) if len(cells) != 4 else 2
     figure, axes = grid(-(-len(cells) // columns), columns, height=2.9, sharex=True, sharey=True)
     panels = [axis for row in axes for axis in row]
     for axis, cell in zip(panels, cells, strict=False):
-        for system, side in sides.items():
-            same, different = (_scores(side, group, cell) for group in ("similarity_same", "similarity_different"))
+        for system, content in systems.items():
+            same, different = (_scores(content, group, cell) for group in ("similarity_same", "similarity_different"))
             _det(axis, same, different, colours[system])
         _det_axes(axis, set_title(cell.split(" ")[0]))
     for axis in panels[len(cells) :]:
         axis.set_axis_off()
     _det_labels(figure)
-    legend(figure, [Line2D([], [], color=colours[system], label=system) for system in sides])
-    return _marked(figure, sides)
+    legend(figure, [Line2D([], [], color=colours[system], label=system) for system in systems])
+    return _mark_simulated(figure, systems)
 
 
 def against_machine(results: Results) -> Figure | None:
     """Metrics of the similarity scores against those of the ignorant attacker, a point per system, set and gender."""
-    sides = _sides(results)
+    systems = _system_scores(results)
     own = [e.record for e in results.entries if e.record.attacker == ATTACKER]
-    machine = [e for e in results.entries if e.record.attacker != ATTACKER and e.model in (IGNORANT, UNPROTECTED)]
-    attackers = sorted({e.record.attacker for e in machine if e.model == IGNORANT})
-    if not sides or not attackers:
+    objective = [
+        e for e in results.entries if e.record.attacker != ATTACKER and e.attack_model in (IGNORANT, UNPROTECTED)
+    ]
+    attackers = sorted({e.record.attacker for e in objective if e.attack_model == IGNORANT})
+    if not systems or not attackers:
         return None
-    pairs = pair_metrics(own, [e.record for e in machine if e.record.attacker == attackers[0]])
+    pairs = pair_metrics(own, [e.record for e in objective if e.record.attacker == attackers[0]])
     if not any(pairs.values()):
         return None
-    colours = system_colours(sides)
+    colours = system_colours(systems)
     figure, axes = grid(2, 2, height=2.8)
     for axis, metric in zip([a for row in axes for a in row], VERIFICATION, strict=True):
         title, scale = _AXES[metric]
@@ -181,23 +183,23 @@ def against_machine(results: Results) -> Figure | None:
             axis.plot(scale * both.objective, scale * both.subjective, marker, color=colours[both.system], alpha=0.9)
         axis.set(xlabel=f"machine ({attackers[0]}): {title}", ylabel=f"listeners: {title}")
         axis.margins(0.1)
-    legend(figure, [Line2D([], [], ls="", marker="o", color=colours[system], label=system) for system in sides])
-    return _marked(figure, sides)
+    legend(figure, [Line2D([], [], ls="", marker="o", color=colours[system], label=system) for system in systems])
+    return _mark_simulated(figure, systems)
 
 
 def linkability(results: Results) -> Figure | None:
     """Placed voices: distances of same and of different speakers, and the map of the most judged board."""
-    sides = {system: side for system, side in _sides(results).items() if side.get("distances")}
-    if not sides:
+    systems = {system: content for system, content in _system_scores(results).items() if content.get("distances")}
+    if not systems:
         return None
-    colours = system_colours(sides)
-    figure, axes = grid(2, len(sides), height=2.2, width=max(5.0, min(10.0, 2.2 * len(sides))))
-    accuracy = {e.record.system: e.record for e in results.of("listening_cluster_accuracy")}
+    colours = system_colours(systems)
+    figure, axes = grid(2, len(systems), height=2.2, width=max(5.0, min(10.0, 2.2 * len(systems))))
+    accuracy = {e.record.system: e.record for e in results.select("listening_cluster_accuracy")}
     edges = np.linspace(0, 3, 25)
-    for column, (system, side) in enumerate(sides.items()):
+    for column, (system, content) in enumerate(systems.items()):
         top, bottom = axes[0][column], axes[1][column]
         for name, colour in (("different", PALE), ("same", colours[system])):
-            counts, _ = np.histogram(np.clip(side["distances"][name], 0, 3), edges)
+            counts, _ = np.histogram(np.clip(content["distances"][name], 0, 3), edges)
             top.stairs(counts / max(1, counts.max()), edges, color=colour, fill=True, alpha=0.65, lw=0)
         top.set_title(system)
         top.set(ylim=(0, 1.25), xlabel="distance")
@@ -206,7 +208,7 @@ def linkability(results: Results) -> Figure | None:
             chance = record.notes["chance"]
             text = f"right cluster {100 * record.value:.0f} %\nchance {100 * chance:.0f} %"
             top.text(0.97, 0.97, text, transform=top.transAxes, ha="right", va="top", fontsize=7)
-        _map(bottom, side["map"])
+        _map(bottom, content["map"])
     axes[0][0].set_ylabel("pairs (peak at 1)")
     axes[1][0].set_ylabel("mean map")
     legend(
@@ -216,7 +218,7 @@ def linkability(results: Results) -> Figure | None:
             Patch(color=PALE, alpha=0.65, lw=0, label="different speakers"),
         ],
     )
-    return _marked(figure, sides)
+    return _mark_simulated(figure, systems)
 
 
 def _map(axis: Axes, content: Mapping[str, Any]) -> None:
@@ -231,19 +233,19 @@ def _map(axis: Axes, content: Mapping[str, Any]) -> None:
     axis.margins(0.15)
 
 
-def _sides(results: Results) -> dict[str, dict[str, Any]]:
-    """The scores of every system that listeners judged, the original data first."""
+def _system_scores(results: Results) -> dict[str, dict[str, Any]]:
+    """The scores of every system with ratings, the original data first."""
     found: dict[str, dict[str, Any]] = {}
-    for entry in results.of("listening_naturalness", scores="normalised rank"):
+    for entry in results.select("listening_naturalness", scores="normalised rank"):
         if not entry.record.set and entry.record.system not in found:
-            side = read_side_file(entry, "listening")
-            if side:
-                found[entry.record.system] = side
+            content = read_side_file(entry, "listening")
+            if content:
+                found[entry.record.system] = content
     return found
 
 
-def _scores(side: Mapping[str, Any], group: str, cell: str = "") -> np.ndarray:
-    cells: Mapping[str, Sequence[float]] = side["groups"][group]
+def _scores(content: Mapping[str, Any], group: str, cell: str = "") -> np.ndarray:
+    cells: Mapping[str, Sequence[float]] = content["groups"][group]
     chosen = [cells.get(cell, [])] if cell else list(cells.values())
     return np.concatenate([np.array(values, dtype=np.float64) for values in chosen]) if chosen else np.empty(0)
 
@@ -276,9 +278,9 @@ def _det_labels(figure: Figure) -> None:
     figure.supylabel("misses (%)", fontsize=8.5)
 
 
-def _marked(figure: Figure, sides: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """Simulated listeners are named across the figure."""
-    if any(side["simulated"] for side in sides.values()):
+def _mark_simulated(figure: Figure, systems: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """Write SIMULATED across the figure if the listeners were."""
+    if any(content["simulated"] for content in systems.values()):
         figure.text(
             0.5,
             0.5,

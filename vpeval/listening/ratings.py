@@ -110,10 +110,11 @@ def make_record(
     metric: str, estimate: Estimate, place: Place, params: Mapping[str, Any], notes: Mapping[str, Any]
 ) -> Record:
     """A record of a listening test."""
-    ends = (estimate.interval.lower, estimate.interval.upper) if estimate.interval else (None, None)
+    interval = estimate.interval
+    lower, upper = (interval.lower, interval.upper) if interval else (None, None)
     tags = dict(zip(("system", "set", "gender"), place, strict=True))
     tags |= {"attacker": ATTACKER, "condition": "oo" if place[0] == ORIGINAL else "oa"}
-    return Record(metric, estimate.value, *ends, params, estimate.counts, notes).tagged(tags)
+    return Record(metric, estimate.value, lower, upper, params, estimate.counts, notes).tagged(tags)
 
 
 def group_ratings(tables: Mapping[str, Ratings], group: str) -> Ratings:

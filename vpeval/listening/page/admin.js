@@ -1,4 +1,4 @@
-/* The view of the organisers: how far every listener is. */
+/* The progress of every listener, for the organisers. */
 "use strict";
 
 (function () {
@@ -24,7 +24,7 @@
     $("#status").textContent = reply.ok ? "" : content.error;
     $("#result").hidden = !reply.ok;
     if (!reply.ok) return;
-    $("#summary").textContent = `${content.finished} finished, ${content.listeners.length} begun, ${content.places} places.`;
+    $("#summary").textContent = `${content.finished} finished, ${content.listeners.length} started, ${content.places} places.`;
     $("tbody").replaceChildren(...content.listeners.map((each) => row([
       each.listener, `${each.answers} of ${each.questions}`, each.checks, time(each.since), time(each.last), each.code,
     ])));

@@ -1,4 +1,4 @@
-/* The placing task: recordings as circles that are moved by mouse, finger, pen or keys. */
+/* The board: recordings are circles, moved by mouse, finger, pen or keys. */
 "use strict";
 
 (function () {
@@ -8,7 +8,7 @@
   const FAR = 6;
 
   class Board {
-    /** `changed()` is called after every move and whenever a recording was heard. */
+    /** `changed()` is called after every move and whenever the state of a recording changes. */
     constructor(element, recordings, shape, changed) {
       this.element = element;
       this.shape = shape;
@@ -34,14 +34,14 @@
       recording.changed = () => this.show(point);
       this.drag(point);
       button.addEventListener("keydown", (event) => this.key(point, event));
-      // Enter, Space and screen readers click; a touch of mouse or finger has already played it.
+      // Enter, Space and screen readers click; with mouse or finger, pointerdown has already played it.
       button.addEventListener("click", (event) => { if (event.detail === 0) recording.play(); });
       this.element.append(button);
       this.show(point);
       return point;
     }
 
-    /** Nothing is suggested: circles wait in rows along the lower edge, or spread evenly along the line. */
+    /** Neutral start: rows along the lower edge, or even spacing along the line. */
     start(i, count) {
       if (this.shape === "line") return { x: Math.round((SIZE * (i + 0.5)) / count), y: 0 };
       const columns = Math.min(count, 8);
@@ -104,7 +104,7 @@
       button.dataset.moved = String(point.moved);
       const place = this.shape === "line" ? `at ${Math.round(point.x / 10)}` :
         `at ${Math.round(point.x / 10)} across, ${Math.round(point.y / 10)} up`;
-      const heard = recording.failed ? "could not be loaded" : recording.heard ? "heard" : "not heard yet";
+      const heard = recording.failed ? "could not be loaded" : recording.heard ? "played" : "not played yet";
       button.setAttribute("aria-label", `Voice ${point.number}, ${heard}, ${point.moved ? place : "not placed yet"}`);
       this.changed();
     }

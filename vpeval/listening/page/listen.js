@@ -1,4 +1,4 @@
-/* The course of a session: what is shown next, and answers that are saved before anything else happens. */
+/* A session: shows the pages in order and saves every answer before the next question. */
 "use strict";
 
 (function () {
@@ -9,12 +9,12 @@
   const QUESTIONS = {
     naturalness: {
       title: "How natural does A sound?",
-      text: "Listen for damage: a robotic or muffled voice, crackling, cuts. Judge the sound, not what is said. Noise of the room may have been there from the beginning.",
+      text: "Listen for damage: a robotic or muffled voice, crackling, cuts. Rate the sound, not the words. Background noise may belong to the recording.",
       ends: ["1: severely damaged", "10: not damaged at all"],
     },
     similarity: {
       title: "Are A and B the same person?",
-      text: "B is somebody’s real voice. Could it be the person who speaks in A? Judge the voice, not what is said: the sentences differ.",
+      text: "B is an unchanged voice. Could it be the person who speaks in A? Rate the voice, not the words: the sentences differ.",
       ends: ["1: certainly different persons", "10: certainly the same person"],
     },
     intelligibility: {
@@ -65,7 +65,7 @@
       const answer = await request("POST", "api/consent", { consent: text });
       if (!answer.ok) throw new Error(String(answer.status));
     },
-    /** Saved means: the server has it on disk. What it refuses will not become right by trying again. */
+    /** Returns once the server has the answer on disk. A refused answer is not sent again. */
     async save(answer) {
       const reply = await request("POST", "api/answers", answer);
       if (reply.status === 429 || reply.status >= 500) throw new Error(String(reply.status));
@@ -133,20 +133,20 @@
 
   const storage = SERVER ? server : file;
 
-  async function keep(answer) {
+  async function save(answer) {
     for (let wait = 1; ; wait = Math.min(30, 2 * wait)) {
       try {
         const code = await storage.save(answer);
-        say("");
+        showStatus("");
         done.add(`${answer.page} ${answer.task}`);
         if (code) session.code = code;
         return true;
       } catch (error) {
         if (error.refused) {
-          say(`This answer was not accepted: ${error.message}.`);
+          showStatus(`This answer was not accepted: ${error.message}.`);
           return false;
         }
-        say("Your answer is not saved yet. Trying again; please keep this page open.");
+        showStatus("Your answer is not saved yet. Trying again; please keep this page open.");
         await new Promise((resolve) => setTimeout(resolve, 1000 * wait));
       }
     }
@@ -154,7 +154,7 @@
 
   /* Views */
 
-  function say(text) {
+  function showStatus(text) {
     $("#status").textContent = text;
   }
 
@@ -202,7 +202,7 @@
 
   function start(message) {
     show("start");
-    say(message || "");
+    showStatus(message || "");
     $("#enter").onsubmit = (event) => {
       event.preventDefault();
       location.hash = $("#token").value.trim();
@@ -217,7 +217,7 @@
     $("#open").hidden = false;
     $("#enrol").onclick = async () => {
       const answer = await request("POST", "api/enrol", {});
-      if (!answer.ok) return say((await answer.json()).error);
+      if (!answer.ok) return showStatus((await answer.json()).error);
       location.hash = (await answer.json()).token;
       return begin();
     };
@@ -232,7 +232,7 @@
         session.consented = true;
         volume();
       } catch {
-        say("This could not be saved. Please check your connection and try again.");
+        showStatus("This could not be saved. Please check your connection and try again.");
       }
     };
   }
@@ -309,7 +309,7 @@
       saving = true;
       update();
       const played = all.reduce((sum, recording) => sum + recording.plays, 0) - plays;
-      const saved = await keep({ page: page.id, task, value: Number(chosen.value), seconds: timer.seconds(), plays: played });
+      const saved = await save({ page: page.id, task, value: Number(chosen.value), seconds: timer.seconds(), plays: played });
       if (saved) return next();
       saving = false;
       return update();
@@ -347,7 +347,7 @@
       if (!current) return;
       const unheard = current.points.filter((point) => !point.recording.heard).length;
       const unmoved = current.points.filter((point) => !point.moved).length;
-      const parts = [unheard ? `${unheard} not heard to the end` : "", unmoved ? `${unmoved} not placed` : ""].filter(Boolean);
+      const parts = [unheard ? `${unheard} not played to the end` : "", unmoved ? `${unmoved} not placed` : ""].filter(Boolean);
       const hint = parts.length ? `Still to do: ${parts.join(", ")}.` : "";
       if ($(".hint", view).textContent !== hint) $(".hint", view).textContent = hint;
       go.disabled = saving || !current.complete;
@@ -359,7 +359,7 @@
       saving = true;
       update();
       const plays = recordingsOf(page).reduce((sum, recording) => sum + recording.plays, 0);
-      const saved = await keep({ page: page.id, task: "board", value: current.value, seconds: timer.seconds(), plays });
+      const saved = await save({ page: page.id, task: "board", value: current.value, seconds: timer.seconds(), plays });
       if (saved) return next();
       saving = false;
       return update();
@@ -373,7 +373,7 @@
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       const text = $("textarea", form).value;
-      const saved = await keep({ page: page.id, task: "comment", value: text, seconds: timer.seconds(), plays: 0 });
+      const saved = await save({ page: page.id, task: "comment", value: text, seconds: timer.seconds(), plays: 0 });
       if (saved) next();
     });
   }
@@ -401,7 +401,7 @@
     link.click();
   }
 
-  /** Seconds since the question was shown, without pauses and without the time in which the page was not to be seen. */
+  /** Seconds since the question was shown, without pauses and without the time in which the page was hidden. */
   function startTimer() {
     let sum = 0;
     let since = document.hidden ? null : performance.now();
@@ -442,21 +442,21 @@
       location.hash = "";
       show("gone");
     } catch {
-      say("Your answers could not be deleted. Please try again, or write to us.");
+      showStatus("Your answers could not be deleted. Please try again, or write to us.");
     }
   });
 
   async function begin() {
     token = location.hash.slice(1);
-    say("");
+    showStatus("");
     if (!token) return start();
     try {
       session = await storage.open();
     } catch {
-      say("The test cannot be reached. Trying again.");
+      showStatus("The test cannot be reached. Trying again.");
       return setTimeout(begin, 3000);
     }
-    if (!session) return start("This code is not known. Please check your link.");
+    if (!session) return start("Unknown code. Please check your link.");
     done = new Set(session.answered.map(([page, task]) => `${page} ${task}`));
     briefed = session.pages.some((page) => page.kind === "rating" && TASKS.rating.some((task) => done.has(`${page.id} ${task}`)));
     recordings = new Map();

@@ -1,4 +1,4 @@
-/* A recording with a button: it counts as heard once it has played to its end. */
+/* A recording with a button; it counts as heard once it has played to its end. */
 "use strict";
 window.listening = window.listening || {};
 
@@ -55,7 +55,7 @@ window.listening = window.listening || {};
       this.audio = audio;
     }
 
-    /** Seconds of the recording that have really been played. */
+    /** Seconds of the recording that have actually been played. */
     played() {
       const ranges = this.audio.played;
       let sum = 0;
@@ -92,7 +92,7 @@ window.listening = window.listening || {};
       const note = recording.failed ? "could not be loaded, try again" :
         recording.state === "loading" ? "loading" :
         recording.state === "playing" ? "playing" :
-        recording.heard ? "heard, play again" : "not heard yet, play";
+        recording.heard ? "played, play again" : "not played yet, play";
       const line = button.querySelector(".note");
       if (line.textContent !== note) line.textContent = note;
       button.dataset.state = recording.state;

@@ -31,10 +31,13 @@ edition=                  # challenge whose result file and submission are made;
 description=              # file with the system description, for the submission; default: a form to fill in
 nj=$(getconf _NPROCESSORS_ONLN)
 seed=0
+bootstrap=1000            # resamples of all intervals; 0: no intervals
 dry_run=false             # true: say what would be made and why, and do nothing
 why=${VPEVAL_WHY:-false}         # true: of what is made again, everything that has changed is told
 doctor=false              # true: say what the run needs and whether it is there, and do nothing
-verify=${VPEVAL_VERIFY:-false}  # true: every file is looked at again before anything counts as up to date
+verify=${VPEVAL_VERIFY:-false}  # true: every file is read again before anything counts as up to date
+accept_code=${VPEVAL_ACCEPT_CODE:-false}  # true: keep what was made before a change of the code, and say so in the results
+verbose=${VPEVAL_VERBOSE:-false}  # true: print the commands that do by hand what the stages do
 
 help_message="Usage: ./run.sh [options]
  e.g.: ./run.sh                                        # embedded corpus, McAdams baseline, everything
@@ -71,19 +74,22 @@ What is up to date is skipped.
   --description FILE            system description for the submission package (a form to fill in)
   --nj N                        jobs at a time ($nj)
   --seed N                      seed of everything random ($seed)
+  --bootstrap N                 resamples of all intervals; 0: no intervals ($bootstrap)
   --dry-run                     what would be made, and why
   --why                         of what is made again, all inputs, options and modules that have changed
   --doctor                      what the run needs in time, disk, memory, models and network, and whether that is there
-  --verify true|false           look at every audio file again before a large set counts as up to date ($verify)"
+  --verify true|false           read every audio file again before a large set counts as up to date ($verify)
+  --accept-code true|false      keep what other code made, where only the code has changed; results say so ($accept_code)
+  --verbose                     the commands that do by hand what the stages do"
 
 export VPEVAL_FROM=$PWD    # paths of hooks are looked up from there
 cd "$(dirname "${BASH_SOURCE[0]}")"
-_flags="doctor dry_run why"
+_flags="doctor dry_run why verbose"
 . utils/parse_options.sh
 [ $# = 0 ] || { echo "$0: unexpected argument '$1'; see --help" >&2; exit 1; }
 . utils/stages.sh
 . ./cmd.sh
-export VPEVAL_VERIFY=$verify VPEVAL_WHY=$why
+export VPEVAL_VERIFY=$verify VPEVAL_WHY=$why VPEVAL_ACCEPT_CODE=$accept_code VPEVAL_VERBOSE=$verbose
 
 stage 0 data "data directories of recipe $recipe"
 stage 1 models "evaluation models"
@@ -100,4 +106,4 @@ stage 11 results "results: table, files of the challenge, LaTeX, figures, report
 stage 12 submission "submission package"
 
 run_stages recipe corpus lists full anonymizer anonymized allow_missing anon_options anon_nj overwrite anon_level train_level system attackers allow_scratch calibrate asr \
-  train_asr quality srd_sets population utterances edition description nj seed cmd doctor dry_run
+  train_asr quality srd_sets population utterances edition description nj seed bootstrap cmd doctor dry_run

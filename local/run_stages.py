@@ -14,22 +14,21 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
 from vpeval.cli import script
 from vpeval.core.errors import InputError
-from vpeval.core.files import locked
-from vpeval.core.machine import look
+from vpeval.core.locks import locked
 from vpeval.core.models import unreachable
-from vpeval.core.processes import dying_with_me
-from vpeval.data.layout import name_some
-from vpeval.jobs.rehearsal import rehearsal
-from vpeval.jobs.usage import Usage, note_usage
+from vpeval.core.processes import dying_with_me, inspect_machine
+from vpeval.data.layout import first_few
+from vpeval.jobs.dry_run import dry_run
+from vpeval.jobs.progress import Usage, write_usage
 from vpeval.plan.doctor import examine
 from vpeval.plan.plan import Plan, Settings, make_plan
 from vpeval.plan.recipe import EDITIONS, LEVELS
+from vpeval.stages import STAGES
 from vpeval.stages.anonymisation import refuse_surprises
 
 PROGRAM = "run.sh"
@@ -55,20 +54,20 @@ def main() -> int:
 def see_doctor(plan: Plan) -> int:
     """Print what the run needs and what there is; exit code 1 when it cannot succeed."""
     failed = False
-    for check in examine(plan, look(Path.cwd()), unreachable):
+    for check in examine(plan, inspect_machine(Path.cwd()), unreachable):
         print(f"[{MARK[check.state]}] {check.what}: {check.text}", flush=True)
         failed |= check.state == "fail"
-    print("This run cannot succeed here." if failed else "Nothing stands against this run.")
+    print("This run cannot succeed here." if failed else "All checks passed.")
     return 1 if failed else 0
 
 
 def rehearse(plan: Plan, stages: Sequence[tuple[str, ...]]) -> int:
     """Print what stages would make, and why."""
-    with rehearsal() as seen:
+    with dry_run() as seen:
         for number, name, title in stages:
             print(f"== stage {number}: {title}", flush=True)
             try:
-                import_module(f"vpeval.stages.{name}").run(plan if name == "data" else plan.prepared())
+                STAGES[name].load()(plan if name == "data" else plan.prepared())
             except (InputError, OSError) as error:
                 if not seen.coming:
                     raise
@@ -76,7 +75,7 @@ def rehearse(plan: Plan, stages: Sequence[tuple[str, ...]]) -> int:
                 print(f"  more is known when that is made: {error}")
             reasons, current = seen.report()
             for reason, places in reasons.items():
-                print(f"  {len(places)} would be made, {reason}: {name_some([str(place) for place in places])}")
+                print(f"  {len(places)} would be made, {reason}: {first_few([str(place) for place in places])}")
             if current:
                 print(f"  {current} up to date")
     return 0
@@ -91,7 +90,7 @@ def run(plan: Plan, stages: Sequence[tuple[str, ...]]) -> int:
         if code:
             return code
         used.append(usage)
-        note_usage(plan.run, [usage])
+        write_usage(plan.run, [usage])
     print("time and memory:", *used, sep="\n  ")
     return 0
 
@@ -101,7 +100,7 @@ def parser() -> script.Parser:
     found = script.Parser(__doc__)
     found.prog = f"./{PROGRAM}"
     kinds = {"nj": script.positive, "anon_nj": natural_or_default}
-    kinds |= dict.fromkeys(("seed", "population", "utterances"), script.natural)
+    kinds |= dict.fromkeys(("seed", "population", "utterances", "bootstrap"), script.natural)
     levels = ("", *LEVELS)
     choices = {"anon_level": levels, "train_level": levels, "edition": ("", *EDITIONS)}
     choices["srd_sets"] = ("", "dev", "test", "all")
@@ -128,9 +127,9 @@ def make(settings: Settings) -> Plan:
     if settings.description and not Path(settings.description).is_file():
         raise InputError("no such system description; check --description", settings.description)
     if settings.allow_scratch:
-        from vpeval.stages.models import SCRATCH, can_be_had
+        from vpeval.stages.setup import SCRATCH, is_available
 
-        if not can_be_had(plan):
+        if not is_available(plan):
             warning = "attackers are trained from scratch instead; they are weaker, and privacy looks better than it is"
             print(f"{PROGRAM}: {warning}", file=sys.stderr)
             plan = make_plan(replace(settings, attackers=" ".join(SCRATCH)))
@@ -160,9 +159,9 @@ def in_child(number: int, name: str, plan: Plan) -> tuple[int, Usage]:
 def run_and_leave(name: str, plan: Plan) -> NoReturn:
     """The child's side."""
     sys.argv[0] = PROGRAM
-    script.main(lambda: import_module(f"vpeval.stages.{name}").run(plan), tells=True)
+    script.main(lambda: STAGES[name].load()(plan), log_to_stdout=True)
 
 
 if __name__ == "__main__":
     sys.argv[0] = str(Path(sys.argv[0]).with_name(PROGRAM))
-    script.main(main, tells=True)
+    script.main(main, log_to_stdout=True)

@@ -9,33 +9,7 @@ utterances. Every input speaker needs a reference; further reference speakers ar
 and the mean rank of every speaker go to a file beside the records (here exp/asv/srd.speakers.tsv).
 """
 
-from vpeval.cli import script
-from vpeval.embeddings.speaker_vectors import read_embeddings
-from vpeval.protocols.srd import score_srd
-from vpeval.records.record import parse_params, parse_tags
-from vpeval.results.plain import plain_table
-
-
-def main() -> None:
-    """Read two embedding directories, write records and per-speaker values."""
-    parser = script.scorer_params_parser(__doc__)
-    parser.add_argument(
-        "--similarity", choices=("cosine", "euclidean"), default="cosine", help="of embeddings, or of histograms"
-    )
-    parser.add_argument(
-        "--ties", choices=("mid", "strict"), default="mid", help="spread over the tied ranks, or take the last"
-    )
-    parser.add_argument("references", metavar="reference-dir")
-    parser.add_argument("inputs", metavar="input-dir")
-    parser.add_argument("out", metavar="out.jsonl")
-    args = parser.parse_args()
-
-    tags, (params, notes) = parse_tags(args.tag), parse_params(args.param)
-    references, inputs = read_embeddings(args.references), read_embeddings(args.inputs)
-    scores = score_srd(references, inputs, args.similarity, args.ties, args.bootstrap, args.seed)
-    scores.write(args.out, tags, params, notes)
-    print(plain_table(scores.records), end="")
-
+from vpeval.cli.scorers import run_scorer
 
 if __name__ == "__main__":
-    script.main(main)
+    run_scorer("disclosure", __doc__)

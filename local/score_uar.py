@@ -9,27 +9,7 @@ spk2fold. An utterance without prediction counts as wrong. The record of the UAR
 level of chance.
 """
 
-from pathlib import Path
-
-from vpeval.cli import script
-from vpeval.protocols.emotion import score_predictions
-from vpeval.records.record import parse_tags, write_records
-from vpeval.results.plain import plain_table
-
-
-def main() -> None:
-    """Read labels and predictions, write the records, print the rates."""
-    parser = script.scorer_parser(__doc__)
-    parser.add_argument("data", metavar="data-dir", type=Path)
-    parser.add_argument("predictions", type=Path)
-    parser.add_argument("out", metavar="out.jsonl")
-    args = parser.parse_args()
-
-    tags = parse_tags(args.tag)
-    records = score_predictions([args.data], [args.predictions], args.bootstrap, args.seed)
-    write_records(args.out, [record.tagged(tags) for record in records])
-    print(plain_table(records), end="")
-
+from vpeval.cli.scorers import run_scorer
 
 if __name__ == "__main__":
-    script.main(main)
+    run_scorer("emotion", __doc__)

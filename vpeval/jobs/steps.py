@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import os
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.locks import locked
+from vpeval.jobs.code import Maker
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.stamps import NOT_MADE, STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
 
 log = logging.getLogger(__name__)
+VERBOSE = "VPEVAL_VERBOSE"
 
 
 @dataclass(frozen=True)
 class Step:
-    """What `out`, a directory, is made from; `files` are those of its files that must be there.
+    """What `out`, a directory, is made from, and how; `files` are those of its files that must be there.
 
-    `code` are entry points whose import closure counts, `stage` is the number that a person has to run for it.
+    `makers` are the objects whose code it depends on (`vpeval.jobs.code`), `stage` is the number of its stage, `make`
+    makes it and returns a few words about what came out, and `commands` make it by hand.
     """
 
     stage: int
@@ -29,17 +34,19 @@ class Step:
     files: tuple[str, ...]
     inputs: tuple[Path, ...]
     options: Mapping[str, object]
-    code: tuple[str, ...]
+    makers: tuple[Maker, ...]
+    make: Callable[[Path], str]
     stamp: str = STAMP
+    commands: Callable[[], Sequence[Sequence[str]]] = tuple
 
     @property
     def fingerprint(self) -> Fingerprint:
         """What it would be made from now."""
-        return fingerprint(self.inputs, self.options, self.code)
+        return fingerprint(self.inputs, self.options, self.makers)
 
     @property
     def outputs(self) -> list[Path]:
-        """The files that tell whether somebody touched it."""
+        """The files by which changes to it are noticed."""
         return [self.out / name for name in self.files]
 
     def why(self) -> str:
@@ -63,7 +70,7 @@ class Step:
 
     @property
     def lock(self) -> Path:
-        """Where one process at a time says that it makes it: results of original speech are of several runs."""
+        """The lock file: one process at a time makes it, as several runs share results of original speech."""
         return self.out.with_name(f".{self.out.name}{self.stamp}.lock")
 
     @contextmanager
@@ -76,14 +83,14 @@ class Step:
         write_stamp(self.out / self.stamp, made_from, self.outputs)
 
 
-def bring_up_to_date(steps: Iterable[tuple[Step, Callable[[Path], str]]], what: str) -> None:
+def bring_up_to_date(steps: Iterable[Step], what: str) -> None:
     """Make those steps that are not current, each with a line of what came out; the others share one line."""
     if dry_run := current_dry_run():
-        for step, _ in steps:
+        for step in steps:
             dry_run.consider(step.out, step.outputs, step.why())
         return
     current = 0
-    for step, make in steps:
+    for step in steps:
         reason = step.why()
         if not reason:
             current += 1
@@ -94,7 +101,15 @@ def bring_up_to_date(steps: Iterable[tuple[Step, Callable[[Path], str]]], what: 
                 continue
             if reason != NOT_MADE:
                 log.info("%s: again, %s", step.out, reason)
+            log_commands(step.commands)
             with step.making() as out:
-                said = make(out)
-        log.info("%s: %s", out, said)
+                words = step.make(out)
+        log.info("%s: %s", out, words)
     log_skipped(log, current, what)
+
+
+def log_commands(commands: Callable[[], Sequence[Sequence[str]]]) -> None:
+    """With VPEVAL_VERBOSE=true, log the commands that do by hand what is done next."""
+    if os.environ.get(VERBOSE) == "true":
+        for command in commands():
+            log.info("  $ %s", shlex.join(command))

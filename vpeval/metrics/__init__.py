@@ -23,7 +23,7 @@ __all__, __getattr__, __dir__ = offer(
         "pool": "scores.pool",
         "rank_disclosure": "front.rank_disclosure",
         "unweighted_average_recall": "uar.unweighted_average_recall",
-        "verification_records": "front.verification_records",
+        "verification_records": "vpeval.measures.verification.verification_records",
         "word_errors": "front.word_errors",
     },
 )

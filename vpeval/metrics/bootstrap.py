@@ -16,6 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from vpeval.core.seeds import generator
 
+RESAMPLES = 1000
+"""How often speakers are drawn by default, for all intervals."""
+
 # Multiplicities are made and used in blocks of about this many numbers, which bounds the memory at some 100 MB.
 _BLOCK = 4_000_000
 
@@ -52,7 +55,7 @@ def interval_notes(resamples: int, seed: int, redrawn: int = 0) -> dict[str, obj
 
 
 def bootstrap_mean(
-    values_per_speaker: ArrayLike, resamples: int = 1000, seed: int = 0, label: str = "mean"
+    values_per_speaker: ArrayLike, resamples: int = RESAMPLES, seed: int = 0, label: str = "mean"
 ) -> Interval:
     """Interval of the mean over speakers of one value per speaker.
 
@@ -66,7 +69,7 @@ def bootstrap_mean(
 
 
 def bootstrap_means(
-    values_per_speaker: ArrayLike, resamples: int = 1000, seed: int = 0, label: str = "mean"
+    values_per_speaker: ArrayLike, resamples: int = RESAMPLES, seed: int = 0, label: str = "mean"
 ) -> list[Interval]:
     """Interval of the mean over speakers for every column of a matrix speakers × columns.
 

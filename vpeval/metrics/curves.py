@@ -35,7 +35,7 @@ class EceCurves:
 
 
 def det_curve(pooled: PooledScores, max_points: int = 2000) -> DetCurve:
-    """The corners of the DET staircase; more than `max_points` are thinned to equal steps on logit axes."""
+    """The corners of the DET staircase; more than `max_points` are subsample_ranks to equal steps on logit axes."""
     misses = np.concatenate(([0], np.cumsum(pooled.targets)))
     false_alarms = np.concatenate((np.cumsum(pooled.nontargets[::-1])[::-1], [0]))
     # A point between two steps in the same direction lies on a straight line and shows nothing.

@@ -7,7 +7,7 @@ beta-binomial and
     π_link(N) = B(α, β+N-1) / B(α, β),
 
 which falls as N^-α. α and β are fitted to the ranks that were measured (`metrics.betabinomial`). What fewer speakers
-would have shown follows as well: the rivals that are left among n of them are hypergeometric (`thinned`).
+would have shown follows as well: the rivals that are left among n of them are hypergeometric (`subsample_ranks`).
 
 Singling out has no such form; the logit of what it has beyond chance is continued as a line over log N (`continued`).
 """
@@ -32,7 +32,7 @@ def rank_counts(rivals: Counts, n_all: int, weights: Floats) -> Floats:
     return np.stack([np.bincount(rivals, weights=row, minlength=n_all) for row in weights])
 
 
-def thinned(rivals: Counts, n_all: int, n: int, seed: int = 0) -> Floats:
+def subsample_ranks(rivals: Counts, n_all: int, n: int, seed: int = 0) -> Floats:
     """The histogram of ranks among `n`, the right one and n-1 others of all; `rivals` are those among all.
 
     Up to `EXACT` speakers it is the expectation over the others, beyond that the mean of some draws.
@@ -42,7 +42,7 @@ def thinned(rivals: Counts, n_all: int, n: int, seed: int = 0) -> Floats:
 
         numbers, counts = np.unique(rivals, return_counts=True)
         return counts @ hypergeom.pmf(np.arange(n), n_all - 1, numbers[:, None], n - 1)
-    drawn = generator(seed, "thinned ranks").hypergeometric(rivals, n_all - 1 - rivals, n - 1, (DRAWS, len(rivals)))
+    drawn = generator(seed, "subsample_ranks ranks").hypergeometric(rivals, n_all - 1 - rivals, n - 1, (DRAWS, len(rivals)))
     return np.bincount(drawn.ravel(), minlength=n) / DRAWS
 
 

@@ -5,7 +5,7 @@ Everything here is made of the functions beside it, which the recipes call; noth
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,13 +13,11 @@ from numpy.typing import ArrayLike
 from vpeval.metrics.linkability import Linkability, linkability
 from vpeval.metrics.rank_histograms import Ranks
 from vpeval.metrics.ranks import count_rivals
-from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.scores import pool
 from vpeval.metrics.srd import Disclosure, Estimator, disclosure
 from vpeval.metrics.vectors import Similarity
-from vpeval.metrics.verification import POINT_ESTIMATES, verification
+from vpeval.metrics.verification import POINT_ESTIMATES
 from vpeval.metrics.wer import ErrorCounts, count_errors
-from vpeval.records.record import Record
 
 
 def point_estimates(targets: ArrayLike, nontargets: ArrayLike) -> dict[str, float]:
@@ -30,26 +28,6 @@ def point_estimates(targets: ArrayLike, nontargets: ArrayLike) -> dict[str, floa
     """
     pooled = pool(targets, nontargets)
     return {name: function(pooled) for name, function in POINT_ESTIMATES.items()}
-
-
-def verification_records(
-    scores: ArrayLike,
-    is_target: ArrayLike,
-    enrolled: Sequence[Hashable],
-    spoken_by: Sequence[Hashable],
-    resamples: int = 1000,
-    seed: int = 0,
-) -> list[Record]:
-    """The same with intervals over speakers: row by row a score, its label, the enrolled speaker and the one heard."""
-    score, labels = np.asarray(scores, np.float64), np.asarray(is_target, bool)
-    if not len(score) == len(labels) == len(enrolled) == len(spoken_by):
-        raise ValueError("scores, labels, enrolled and heard speakers must be of one length")
-    places = {name: place for place, name in enumerate(dict.fromkeys([*enrolled, *spoken_by]))}
-    sides = (np.array([places[name] for name in side], np.intp) for side in (enrolled, spoken_by))
-    trials = ScoredTrials(score, labels, *sides)
-    if any(labels != (trials.enroll == trials.speaker)):
-        raise ValueError("a trial is a target trial if, and only if, the enrolled speaker is the one heard")
-    return verification(trials, resamples, seed)
 
 
 def linkability_of(

@@ -27,17 +27,14 @@ record say so (`no_interval`). Coverage by simulation: docs/intervals.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vpeval.core.seeds import generator
-from vpeval.metrics.bootstrap import percentile_interval
-
-if TYPE_CHECKING:
-    from vpeval.records.record import Record
+from vpeval.metrics.bootstrap import RESAMPLES, percentile_interval
 
 Floats = NDArray[np.float64]
 
@@ -59,9 +56,17 @@ class SpeakerInterval:
     upper: float | None
     notes: Mapping[str, Any] = field(default_factory=dict)
 
-    def of(self, record: Record) -> Record:
-        """The record with this interval."""
-        return replace(record, lower=self.lower, upper=self.upper, notes={**record.notes, **self.notes})
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number of one metric with its interval, what it rests on, and what else is known about it."""
+
+    metric: str
+    value: float
+    interval: SpeakerInterval
+    params: Mapping[str, Any]
+    counts: Mapping[str, int]
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
 
 NO_INTERVAL = SpeakerInterval(None, None)
@@ -80,7 +85,7 @@ def mean_intervals(
     values: ArrayLike,
     low: float = 0.0,
     high: float = 1.0,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     label: str = "mean",
     weights: ArrayLike | None = None,

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.core.seeds import generator
-from vpeval.metrics.bootstrap import multiplicities
+from vpeval.metrics.bootstrap import RESAMPLES, multiplicities
 from vpeval.metrics.eer import eer_rocch, eers_rocch
 from vpeval.metrics.intervals import SpeakerInterval, rate_interval
 from vpeval.metrics.levels import Levels
@@ -67,7 +67,7 @@ def compare_all(
     test: Vectors,
     owner: Counts,
     n_enroll: Sequence[int],
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     similarity: Similarity = "cosine",
 ) -> Compared:

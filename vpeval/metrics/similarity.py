@@ -31,10 +31,9 @@ from numpy.typing import NDArray
 
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
-from vpeval.metrics.bootstrap import multiplicities
-from vpeval.metrics.intervals import studentised_interval, too_few
+from vpeval.metrics.bootstrap import RESAMPLES, multiplicities
+from vpeval.metrics.intervals import Estimate, studentised_interval, too_few
 from vpeval.metrics.scores import Counts, Floats, pool
-from vpeval.records.record import Record
 
 CONDITIONS = ("oo", "oa", "aa")
 
@@ -99,7 +98,7 @@ def _once(pairs: PairScores, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return kept
 
 
-def voice_similarity(matrices: Mapping[str, Floats], resamples: int = 1000, seed: int = 0) -> list[Record]:
+def voice_similarity(matrices: Mapping[str, Floats], resamples: int = RESAMPLES, seed: int = 0) -> list[Estimate]:
     """D_diag of the matrices oo, oa and aa, G_VD in dB and DeID as a fraction, with 95 % intervals."""
     speakers = len(matrices["oo"])
     observed = _metrics(matrices, np.ones((1, speakers), dtype=np.int64))
@@ -109,12 +108,12 @@ def voice_similarity(matrices: Mapping[str, Floats], resamples: int = 1000, seed
     drawn = {"resamples": resamples, "redrawn": redrawn, "seed": seed}
     names: list[tuple[str, dict[str, object]]] = [("d_diag", {"matrix": condition}) for condition in CONDITIONS]
     names += [("g_vd", {}), ("deid", {})]
-    records = []
+    found = []
     for (name, params), value, column in zip(names, observed[0], samples.T, strict=True):
-        record = Record(name, float(value), params=params, counts={"speakers": speakers})
         ends = (0.0, 1.0) if name == "d_diag" else (-math.inf, 1.0 if name == "deid" else math.inf)
-        records.append(studentised_interval(float(value), column, speakers, drawn, *ends).of(record))
-    return records
+        interval = studentised_interval(float(value), column, speakers, drawn, *ends)
+        found.append(Estimate(name, float(value), interval, params, {"speakers": speakers}))
+    return found
 
 
 def _resample(matrices: Mapping[str, Floats], resamples: int, seed: int) -> tuple[Floats, int]:

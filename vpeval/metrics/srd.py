@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vpeval.core.seeds import generator
 from vpeval.metrics.betabinomial import beta_binomial, fit_beta_binomial
-from vpeval.metrics.bootstrap import multiplicities
+from vpeval.metrics.bootstrap import RESAMPLES, multiplicities
 from vpeval.metrics.intervals import SpeakerInterval, mean_intervals, studentised_interval
 from vpeval.metrics.rank_histograms import Ranks
 
@@ -108,7 +108,7 @@ def resampled(ranks: Ranks, weights: ArrayLike, estimator: Estimator = "empirica
 
 
 def intervals(
-    ranks: Ranks, estimator: Estimator = "empirical", resamples: int = 1000, seed: int = 0
+    ranks: Ranks, estimator: Estimator = "empirical", resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, SpeakerInterval]:
     """95 % intervals over speakers, whose inputs stay together; the keys are the fields of `Disclosure`.
 

@@ -17,6 +17,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from vpeval.metrics.bootstrap import RESAMPLES
 from vpeval.metrics.intervals import NO_INTERVAL, SpeakerInterval, rate_interval
 from vpeval.metrics.resampling import Draws, ScoredTrials, SortedTrials, Statistic, resample
 from vpeval.metrics.scores import Floats, PooledScores
@@ -38,7 +39,7 @@ class Strongest(Generic[A]):
 def strongest(
     attacks: Mapping[A, Sequence[ScoredTrials]],
     metric: str = "eer_rocch",
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     shares: Sequence[float] | None = None,
 ) -> Strongest[A]:
@@ -53,7 +54,7 @@ def strongest(
 def strongest_by(
     attacks: Mapping[A, Sequence[ScoredTrials]],
     metrics: Sequence[str],
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     shares: Sequence[float] | None = None,
 ) -> dict[str, Strongest[A]]:

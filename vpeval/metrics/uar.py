@@ -16,7 +16,7 @@ import numpy as np
 
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
-from vpeval.metrics.bootstrap import Interval, bootstrap_mean, multiplicities, percentile_interval
+from vpeval.metrics.bootstrap import RESAMPLES, Interval, bootstrap_mean, multiplicities, percentile_interval
 
 _DECIMALS = 3
 
@@ -77,7 +77,7 @@ def uar_interval(
     utt2emo: Mapping[str, str],
     predictions: Mapping[str, str],
     utt2spk: Mapping[str, str],
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Interval | None:
     """The interval of a UAR over speakers; None for one speaker.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vpeval.core.seeds import generator
-from vpeval.metrics.bootstrap import multiplicities
+from vpeval.metrics.bootstrap import RESAMPLES, multiplicities
 from vpeval.metrics.intervals import SpeakerInterval, studentised_interval
 
 
@@ -24,7 +24,11 @@ class UtteranceMean:
 
 
 def utterance_mean(
-    values: Mapping[str, float], utt2spk: Mapping[str, str], resamples: int = 1000, seed: int = 0, label: str = "mean"
+    values: Mapping[str, float],
+    utt2spk: Mapping[str, str],
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    label: str = "mean",
 ) -> UtteranceMean:
     """Summarise values by utterance; `resamples` = 0 leaves the interval out.
 

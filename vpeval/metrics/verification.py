@@ -14,11 +14,12 @@ from functools import partial
 
 import numpy as np
 
+from vpeval.metrics.bootstrap import RESAMPLES
 from vpeval.metrics.cllr import cllr, min_cllr, min_cllrs
 from vpeval.metrics.dcf import min_dcf, min_dcfs
 from vpeval.metrics.dsys import DsysNull, dsys, dsys_null, dsys_of_hulls, dsys_pav, level_of_strangers
 from vpeval.metrics.eer import Eer, bengio_mariethoz, eer_kaldi_fair, eer_rocch, eer_threshold, eers_of_hulls
-from vpeval.metrics.intervals import SpeakerInterval, rate_interval, studentised_interval, too_few
+from vpeval.metrics.intervals import Estimate, SpeakerInterval, rate_interval, studentised_interval, too_few
 from vpeval.metrics.paired import assess
 from vpeval.metrics.resampling import (
     Draws,
@@ -40,7 +41,6 @@ from vpeval.metrics.zebra import (
     zebra_populations,
     zebra_tag,
 )
-from vpeval.records.record import Record
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ POINT_ESTIMATES: Mapping[str, Callable[[PooledScores], float]] = {
 """The metrics that need nothing but scores, by name."""
 
 
-def verification(trials: ScoredTrials, resamples: int = 1000, seed: int = 0) -> list[Record]:
+def verification(trials: ScoredTrials, resamples: int = RESAMPLES, seed: int = 0) -> list[Estimate]:
     """Every verification metric, with 95 % intervals over speakers unless `resamples` is 0.
 
     `params` says which estimator it is, `notes` how the interval was made. The three EERs have the interval of Bengio &
@@ -162,12 +162,13 @@ def verification(trials: ScoredTrials, resamples: int = 1000, seed: int = 0) -> 
     metrics = (*_METRICS, _calibrated(level))
     samples, redrawn = _resample(trials, resamples, seed, metrics)
     drawn = {"resamples": resamples, "redrawn": redrawn, "seed": seed}
-    records = []
+    found = []
     for metric, column in zip(metrics, samples.T, strict=True):
-        record = Record(metric.name, metric.function(pooled), params=metric.params, counts=trials.counts)
-        record = record.with_notes(own_notes.get(metric.name, {}))
-        records.append(metric.interval(record.value, column, trials, drawn).of(record))
-    return [*records[:-1], _null_record(null, trials, seed), records[-1]]
+        value = metric.function(pooled)
+        interval = metric.interval(value, column, trials, drawn)
+        notes = own_notes.get(metric.name, {})
+        found.append(Estimate(metric.name, value, interval, metric.params, trials.counts, notes))
+    return [*found[:-1], _null_level(null, trials, seed), found[-1]]
 
 
 def _calibrated(level: float) -> _Metric:
@@ -187,13 +188,14 @@ def _calibrated(level: float) -> _Metric:
     )
 
 
-def _null_record(null: DsysNull, trials: ScoredTrials, seed: int) -> Record:
-    ends = null.interval.lower, null.interval.upper
-    estimator = {"estimator": "label permutation"}
-    return Record("dsys_null", null.mean, *ends, estimator, trials.counts, {"seed": seed})
+def _null_level(null: DsysNull, trials: ScoredTrials, seed: int) -> Estimate:
+    interval = SpeakerInterval(null.interval.lower, null.interval.upper)
+    return Estimate("dsys_null", null.mean, interval, {"estimator": "label permutation"}, trials.counts, {"seed": seed})
 
 
-def paired_difference(trials: ScoredTrials, other_score: Floats, resamples: int = 1000, seed: int = 0) -> list[Record]:
+def paired_difference(
+    trials: ScoredTrials, other_score: Floats, resamples: int = RESAMPLES, seed: int = 0
+) -> list[Estimate]:
     """Each metric of `trials` minus the same metric with `other_score` for the same trials, as `<metric>_difference`.
 
     Both sides of a difference see the same resampled speakers. `notes` holds the two-sided p value of "no difference"
@@ -205,17 +207,16 @@ def paired_difference(trials: ScoredTrials, other_score: Floats, resamples: int 
     drawn = {"resamples": resamples, "redrawn": redrawn, "seed": seed}
     pooled, other_pooled = trials.pooled(), other.pooled()
     speakers = trials.n_target_speakers
-    records = []
+    found = []
     for metric, column in zip(_METRICS, (ours - theirs).T, strict=True):
         value = metric.function(pooled) - metric.function(other_pooled)
         if math.isnan(value):  # both infinite
             continue
-        record = Record(f"{metric.name}_difference", value, params=metric.params, counts=trials.counts)
         p_value = assess(value, column, speakers).p_value
-        if p_value is not None:
-            record = record.with_notes({"p_value": p_value})
-        records.append(_difference_interval(value, column, speakers, drawn).of(record))
-    return records
+        notes = {} if p_value is None else {"p_value": p_value}
+        interval = _difference_interval(value, column, speakers, drawn)
+        found.append(Estimate(f"{metric.name}_difference", value, interval, metric.params, trials.counts, notes))
+    return found
 
 
 def _difference_interval(value: float, samples: Floats, speakers: int, drawn: Mapping[str, object]) -> SpeakerInterval:

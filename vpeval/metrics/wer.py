@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.data.text import Normalizer, compared_words
-from vpeval.metrics.bootstrap import Interval, multiplicities, percentile_interval
+from vpeval.metrics.bootstrap import RESAMPLES, Interval, multiplicities, percentile_interval
 from vpeval.metrics.intervals import SpeakerInterval, ratio_interval
 
 Counts = NDArray[np.int64]
@@ -181,7 +181,7 @@ class PairedTest:
 
 
 def paired_test(
-    counts: Counts, others: Counts, units: Sequence[str], resamples: int = 1000, seed: int = 0
+    counts: Counts, others: Counts, units: Sequence[str], resamples: int = RESAMPLES, seed: int = 0
 ) -> PairedTest:
     """Paired bootstrap test (Bisani & Ney, ICASSP 2004) of two systems that recognised the same utterances.
 

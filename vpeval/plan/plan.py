@@ -13,17 +13,22 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 
-from vpeval.anon import hooks
-from vpeval.asv.attackers import FUSION, PRETRAINED, SEMI_INFORMED, SIMILAR_SYSTEM, Attacker, read_attacker
-from vpeval.asv.kinds import model_of
+from vpeval.anon import hook_program
+from vpeval.asr.recognizers import own_language_models
+from vpeval.asv.attackers import FUSION, INFORMED, PRETRAINED, SEMI_INFORMED, SIMILAR_SYSTEM, Attacker, read_attacker
 from vpeval.core.errors import InputError
 from vpeval.corpora.table import NAME as TABLE
+from vpeval.editions.base import edition_of
 from vpeval.data.layout import is_attribute, present
+from vpeval.metrics.bootstrap import RESAMPLES
+from vpeval.networks.configs import find_config, stored_model
 from vpeval.plan.absent import without_absent
 from vpeval.plan.recipe import Pair, Recipe, read_recipe
-from vpeval.records.names import CONDITIONS, ORIGINAL, TEXT_RULES, SetName
+from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
 
 DATA, EXP = Path("data"), Path("exp")
+ASR_PROFILE = Path("conf/asr/train/ctc_mini.yaml")
+"""How recognisers are trained."""
 _UTTS = "1,3,30"  # the conversations of the legal paper
 _SYSTEM = re.compile(r"[a-z0-9_]+")
 
@@ -58,6 +63,7 @@ class Settings:
     utterances: int = 0
     nj: int = 1
     seed: int = 0
+    bootstrap: int = RESAMPLES
     cmd: str = "utils/run.py"
 
     @property
@@ -114,15 +120,25 @@ class Attack:
         return self.embeddings / version(name, self.tested, self.condition[1])
 
     @property
+    def weights(self) -> Path:
+        """What a fusion learns on development trials in stage 6."""
+        return self.exp / "runs" / self.system / f"{self.attacker.name}-{self.condition}" / "weights.json"
+
+    @property
     def tags(self) -> dict[str, str]:
-        """What every record of this attack says of itself."""
+        """The tags of its records."""
         return {"system": self.system, "condition": self.condition, "attacker": self.attacker.name}
 
     @property
     def notes(self) -> dict[str, str]:
-        """What every record of this attack tells about it: its names in both vocabularies, and its scores."""
+        """The notes of its records: its names in both vocabularies, and what its scores are."""
         vpc, legal = self.names
         return {"attack_model": vpc, "attack_model_legal": legal, "scoring": self.attacker.scoring}
+
+    @property
+    def inference_names(self) -> tuple[str, str]:
+        """Its names as an attack on attributes: whoever learns from anonymised speech is informed."""
+        return INFORMED if self.condition == "aa" else self.names
 
     @property
     def names(self) -> tuple[str, str]:
@@ -187,7 +203,7 @@ class Plan:
     @property
     def text_rules(self) -> str:
         """How transcripts are normalised: as the recipe says, else as the edition does."""
-        return self.recipe.text_rules or TEXT_RULES[self.edition]
+        return self.recipe.text_rules or edition_of(self.edition).text_rules
 
     @property
     def ser_conf(self) -> Path:
@@ -212,9 +228,42 @@ class Plan:
         """The data directory of a set after anonymisation by a system (that under test)."""
         return DATA / version(name, system or self.system, "a")
 
+    def data_of(self, name: str, side: str) -> Path:
+        """The data directory of a set, original (o) or anonymised by the system under test (a)."""
+        return DATA / version(name, self.system, side)
+
+    def f0_tracks(self, name: str) -> Path:
+        """The F0 of the original speech of a set, which all systems are compared with."""
+        return self.exp / "f0" / name / "tracks.npz"
+
+    @property
+    def asr_conf(self) -> Path:
+        """The configuration of the recogniser."""
+        return Path("conf/asr") / f"{self.asr}.yaml"
+
+    @property
+    def recogniser_lms(self) -> tuple[str, ...]:
+        """The language models that the recogniser decodes with itself."""
+        return own_language_models(self.asr_conf)
+
+    @property
+    def trained_recognisers(self) -> tuple[str, str]:
+        """The names of the recognisers that are trained on original and on anonymised speech."""
+        return ASR_PROFILE.stem, f"{ASR_PROFILE.stem}_{self.system}"
+
+    @property
+    def lm_dir(self) -> Path:
+        """The language models of the training text."""
+        return self.exp / "lm"
+
+    @property
+    def emotions_dir(self) -> Path:
+        """Where the predictions of the emotion recogniser are."""
+        return self.exp / "emotions" / Path(self.recipe.ser).name
+
     @property
     def singles(self) -> tuple[Attacker, ...]:
-        """The attackers that listen for themselves: all but fusions."""
+        """All attackers but fusions."""
         return tuple(attacker for attacker in self.attackers if attacker.mode != FUSION)
 
     @cached_property
@@ -228,7 +277,7 @@ class Plan:
         )
 
     @cached_property
-    def heard_attacks(self) -> tuple[Attack, ...]:
+    def encoder_attacks(self) -> tuple[Attack, ...]:
         """The attacks of all encoders, without back ends that were trained for them, in every condition."""
         encoders = {}
         for attacker in self.singles:
@@ -288,18 +337,20 @@ class Plan:
 
     def versions(self, embeddings: str) -> tuple[str, ...]:
         """The sets that an encoder has to embed: original ones only where somebody compares them."""
-        heard = any(
+        is_compared = any(
             attack.condition in ("oo", "oa") or attack.attacker.mode == "backend"
             for attack in self.single_attacks
             if attack.embeddings.name == embeddings
         )
         return tuple(
-            version(name, self.system, side) for name in self.recipe.voice_sets for side in ("oa" if heard else "a")
+            version(name, self.system, side)
+            for name in self.recipe.voice_sets
+            for side in ("oa" if is_compared else "a")
         )
 
     @cached_property
-    def heard(self) -> Path | None:
-        """Embeddings of the first encoder that hears original speech as well; None where no attacker compares it."""
+    def original_embeddings(self) -> Path | None:
+        """Embeddings of the first encoder that embeds original speech as well; None where no attacker compares it."""
         for attack in self.single_attacks:
             if attack.condition in ("oo", "oa") or attack.attacker.mode == "backend":
                 return attack.embeddings
@@ -359,7 +410,7 @@ class Plan:
         that is no fusion.
         """
         rules = {"text_rules": self.text_rules}
-        if self.edition == "2020":
+        if not edition_of(self.edition).ranks_trained:
             return {"attacker": self.main.name, **rules}
         return {"attacker": self.singles[-1].name, "asv_eval": self.main.name, **rules}
 
@@ -367,10 +418,10 @@ class Plan:
         """The pretrained models of attackers and recogniser, in conf/models.yaml."""
         confs = [attacker_conf(attacker.start) for attacker in self.singles]
         if self.recipe.asr_sets:
-            confs.append(Path("conf/asr") / f"{self.asr}.yaml")
+            confs.append(self.asr_conf)
         if self.recipe.emotion_sets and self.ser_conf.is_file():
             confs.append(self.ser_conf)
-        return tuple(dict.fromkeys(model for conf in confs if (model := model_of(conf))))
+        return tuple(dict.fromkeys(model for conf in confs if (model := stored_model(conf))))
 
 
 def version(name: str, system: str, side: str) -> str:
@@ -386,7 +437,7 @@ def is_dev(name: str) -> bool:
 
 def attacker_conf(name: str) -> Path:
     """The configuration of an attacker or encoder."""
-    return Path("conf/asv") / f"{name}.yaml"
+    return find_config(Path("conf/asv") / f"{name}.yaml")
 
 
 def make_plan(settings: Settings, attackers: tuple[str, ...] = ()) -> Plan:
@@ -404,13 +455,13 @@ def make_plan(settings: Settings, attackers: tuple[str, ...] = ()) -> Plan:
         raise InputError("--population 1: nobody is hidden among nobody else; give a number of at least 2")
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"attacker '{twice[0]}' is named twice")
-    hook = None if settings.anonymized else hooks.find_hook(settings.anonymizer)
-    hooks.split_options(settings.anon_options)
-    system = settings.system or hooks.system_name(hook or Path(settings.anonymized))
+    hook = None if settings.anonymized else hook_program.find_hook(settings.anonymizer)
+    hook_program.split_options(settings.anon_options)
+    system = settings.system or hook_program.system_name(hook or Path(settings.anonymized))
     if not _SYSTEM.fullmatch(system) or system == ORIGINAL:
         raise InputError(f"system '{system}': use small letters, digits and _, and not '{ORIGINAL}'")
     plan = Plan(recipe, settings, hook, system, tuple(read_attacker(attacker_conf(name)) for name in names))
-    if not (asr := Path("conf/asr") / f"{plan.asr}.yaml").is_file():
+    if not (asr := plan.asr_conf).is_file():
         there = ", ".join(sorted(path.stem for path in asr.parent.glob("*.yaml")))
         raise InputError(f"no such recogniser; there are {there}", asr)
     if recipe.emotion_sets and not plan.ser_conf.is_file() and not Path(recipe.ser).is_dir():

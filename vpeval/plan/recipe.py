@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from vpeval.core.errors import InputError
+from vpeval.data.text import NORMALIZERS
+from vpeval.editions.base import editions
 
-EDITIONS = ("2020", "2022", "2024", "2026")
 LEVELS = ("spk", "utt")
-TEXT_RULES = ("vpc2020", "vpc2024", "vpc2026")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SET = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
@@ -310,8 +310,8 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
     "srd_inputs": _count,
     "asr": _check_set,
     "ser": str,
-    "text_rules": _one_of(*TEXT_RULES),
-    "edition": _one_of(*EDITIONS),
+    "text_rules": _one_of(*NORMALIZERS),
+    "edition": lambda value: _one_of(*editions())(value),
     "anon_level": _one_of(*LEVELS),
     "train_level": _one_of(*LEVELS),
     "report_note": str,

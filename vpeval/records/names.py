@@ -17,9 +17,6 @@ ASR_EVAL, ASR_EVAL_ANON = "ASR_eval", "ASR_eval_anon"
 
 GENDERS = {"f": "female", "m": "male"}
 
-TEXT_RULES = {"2020": "vpc2020", "2022": "vpc2020", "2024": "vpc2024", "2026": "vpc2026"}
-"""How every edition normalises transcripts before words are counted."""
-
 _NAME = re.compile(
     r"(?P<base>(?P<corpus>.+?)_(?P<role>enrolls|trials|asr)"
     r"(?:_(?P<gender>f|m|mixed|all))?(?:_(?P<subset>common|all))?)(?:_(?P<system>.+))?"

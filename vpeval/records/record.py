@@ -13,23 +13,26 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.tables import read_lines
 from vpeval.records.schema import TAGS, fault
 
+if TYPE_CHECKING:
+    from vpeval.metrics.intervals import Estimate, SpeakerInterval
+
 DATA_DIGEST, MODEL_DIGEST = "data_sha256", "model_sha256"
 """Notes: of the anonymised audio and of the attacker or recogniser that a number was made from."""
 
 
-_ONCE_PARAMS = {
+_NOTES = {
     *("source", "written", "per_speaker", "curves", "matrices", "ranks", "interval", "resamples", "redrawn", "seed"),
     *("bengio_mariethoz", "p_value", "p_holm", "tag", "std", "tuned_on", "chance", "paper_chance", "floor", "floor_95"),
     *("folds", "attack_model", "attack_model_legal", "scoring", "calibration", "unit", "average"),
 }
-"""Notes that tables of older versions, and the --param of scorers, have among the parameters."""
+"""Notes that stand among the parameters in tables of older versions, and in the --param options of scorers."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,12 @@ class Record:
     gender: str = ""
     condition: str = ""
     attacker: str = ""
+    recogniser: str = ""
+
+    @property
+    def model(self) -> str:
+        """Who attacked or who recognised; a record has one of them at most."""
+        return self.attacker or self.recogniser
 
     def tagged(self, tags: Mapping[str, str]) -> Record:
         """The same number with the given tags set."""
@@ -63,6 +72,16 @@ class Record:
     def with_notes(self, more: Mapping[str, Any]) -> Record:
         """The same number with more notes."""
         return replace(self, notes={**self.notes, **more})
+
+    def with_interval(self, interval: SpeakerInterval) -> Record:
+        """The same number with an interval, and with what is known about it."""
+        return replace(self, lower=interval.lower, upper=interval.upper, notes={**self.notes, **interval.notes})
+
+    @classmethod
+    def from_estimate(cls, estimate: Estimate) -> Record:
+        """The record of a number that a metric found."""
+        known = {"params": estimate.params, "counts": estimate.counts, "notes": estimate.notes}
+        return cls(estimate.metric, estimate.value, **known).with_interval(estimate.interval)
 
     def with_files(self, more: Mapping[str, str]) -> Record:
         """The same number with more side files, named by their paths relative to the table of the record."""
@@ -109,7 +128,7 @@ def parse_params(pairs: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
         if not (name and equals):
             raise InputError(f"--param {pair}: expected NAME=VALUE")
         given[name] = value
-    return _told_apart(given)
+    return _split_notes(given)
 
 
 def read_records(path: str | PathLike[str]) -> list[Record]:
@@ -136,7 +155,9 @@ def read_records(path: str | PathLike[str]) -> list[Record]:
         if not all(isinstance(row.get(name, {}), dict) for name in ("params", "counts", "notes")):
             raise InputError("params, counts and notes must be objects", path, number)
         if "notes" not in row:
-            row["params"], row["notes"] = _told_apart(row.get("params", {}))
+            row["params"], row["notes"] = _split_notes(row.get("params", {}))
+        if row.get("condition") in ("o", "a") and row.get("attacker") and not row.get("recogniser"):
+            row["attacker"], row["recogniser"] = "", row["attacker"]  # tables of older versions
         if wrong := fault(row):
             raise InputError(f"is no record: {wrong}", path, number)
         records.append(Record(**row))
@@ -148,10 +169,10 @@ def write_records(path: str | PathLike[str], records: Iterable[Record]) -> None:
     write_text(path, "".join(record.to_json() + "\n" for record in records))
 
 
-def _told_apart(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parameters and notes out of what was once one field."""
-    params = {name: value for name, value in given.items() if name not in _ONCE_PARAMS}
-    return params, {name: value for name, value in given.items() if name in _ONCE_PARAMS}
+def _split_notes(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters and notes, which were one field in older versions."""
+    params = {name: value for name, value in given.items() if name not in _NOTES}
+    return params, {name: value for name, value in given.items() if name in _NOTES}
 
 
 def _encode(value: float | None) -> float | str | None:

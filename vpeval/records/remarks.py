@@ -13,7 +13,7 @@ from vpeval.data.layout import first_few
 from vpeval.records.costs import NO_COST
 from vpeval.records.record import Record
 
-PROTOCOL, MISSING, WARNING = "protocol", "missing_files", "warning"
+PROTOCOL, MISSING, WARNING, ACCEPTED_CODE = "protocol", "missing_files", "warning", "accepted_code"
 MARK = "# "
 """How a line of a results file begins that holds no result."""
 
@@ -29,6 +29,7 @@ def remarks(records: Iterable[Record]) -> list[str]:
     missing: dict[str, str] = {}
     warnings: dict[str, None] = {}
     costless: dict[str, None] = {}
+    accepted: dict[str, None] = {}
     for record in records:
         if NO_COST in record.notes:
             costless[record.attacker] = None
@@ -36,6 +37,8 @@ def remarks(records: Iterable[Record]) -> list[str]:
             rebuilt[record.set] = None
         if MISSING in record.notes:
             missing[record.set] = str(record.notes[MISSING])
+        if ACCEPTED_CODE in record.notes:
+            accepted |= dict.fromkeys(str(record.notes[ACCEPTED_CODE]).split(", "))
         if WARNING in record.notes:
             warnings[str(record.notes[WARNING])] = None
     found = []
@@ -45,4 +48,7 @@ def remarks(records: Iterable[Record]) -> list[str]:
     found += [f"partial: {name}: {what}" for name, what in missing.items()]
     if costless:
         found.append(f"Cllr of {first_few(costless, 4)} is no cost: cosines are no log-likelihood ratios")
+    if accepted:
+        names = first_few(sorted(accepted), 4)
+        found.append(f"accepted: made before changes of {names}, which were accepted (--accept-code true)")
     return [*found, *(f"warning: {sentence}" for sentence in warnings)]

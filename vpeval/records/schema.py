@@ -1,7 +1,8 @@
-"""What a record is: the one description of its fields, which every table is held against when it is read.
+"""What a record is: the one description of its fields, which every table is checked against when it is read.
 
-Views take what stands here for granted, so that a table of unknown origin is either one that they can show or an error
-with its line. Unknown metrics, parameters and notes are welcome; known ones are of the type below.
+Views rely on this, so that a table of unknown origin is either one that they can show or an error with its line.
+Unknown metrics, parameters and notes are allowed; known ones have the types below, and known metrics the ranges and
+fields of their descriptions (`vpeval.records.metrics`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-TAGS = ("recipe", "system", "set", "gender", "condition", "attacker")
+from vpeval.records.metrics import describe
+
+TAGS = ("recipe", "system", "set", "gender", "condition", "attacker", "recogniser")
 _LONGEST = 10_000
 _DEEPEST = 4
 _MOST = 1e12
@@ -85,39 +88,18 @@ _PARAMS: Mapping[str, Check] = {
     "N": _SIZE,
     "L": _SIZE,
 }
-_LEGAL = ("linkability", "singling_out", "one_minus_eer")
-_NEEDED: Mapping[str, tuple[tuple[str, str, Check], ...]] = {
-    **dict.fromkeys(_LEGAL, (("params", "N", _NATURAL), ("params", "L", _SIZE))),
-    **dict.fromkeys(
-        ("jaccard_easy", "jaccard_hard", "jaccard_easy_mean", "jaccard_hard_mean"),
-        (("params", "across", _WORD), ("notes", "chance", _NUMBER)),
-    ),
-    "emotion_accuracy": (("params", "emotion", _WORD),),
-    "zebra_individual": (("notes", "tag", _WORD),),
-    "strongest_attack": (("params", "eer", _WORD), ("notes", "sets", _NATURAL), ("notes", "chosen", _WORD)),
+_REQUIRED: Mapping[str, tuple[str, Check]] = {
+    "N": ("params", _NATURAL),
+    "L": ("params", _SIZE),
+    "across": ("params", _WORD),
+    "eer": ("params", _WORD),
+    "emotion": ("params", _WORD),
+    "chance": ("notes", _NUMBER),
+    "chosen": ("notes", _WORD),
+    "sets": ("notes", _NATURAL),
+    "tag": ("notes", _WORD),
 }
-"""What records of a metric must have besides, as its views show it."""
-
-_SHARES = (
-    *(
-        "eer_kaldi",
-        "eer_threshold",
-        "eer_rocch",
-        "strongest_attack",
-        "min_cllr",
-        "dsys",
-        "dsys_calibrated",
-        "dsys_null",
-    ),
-    *(*_LEGAL, "srd_idr", "srd_rank_spread", "jaccard_easy", "jaccard_hard", "jaccard_easy_mean", "jaccard_hard_mean"),
-)
-_RANGES: Mapping[str, tuple[float, float]] = {
-    **dict.fromkeys(_SHARES, (0.0, 1.0)),
-    **dict.fromkeys(("uar", "emotion_accuracy"), (0.0, 100.0)),
-    **dict.fromkeys(("pitch_correlation", "stoi", "estoi"), (-1.0, 1.0)),
-    **dict.fromkeys(("wer", "cer", "cllr", "zebra_population", "zebra_individual"), (0.0, math.inf)),
-    "deid": (-math.inf, 1.0),
-}
+"""Fields that a metric may require of its records (`Metric.requires`), and what they must be."""
 
 
 def fault(row: Mapping[str, Any]) -> str:
@@ -127,7 +109,7 @@ def fault(row: Mapping[str, Any]) -> str:
     for name in TAGS:
         if not is_word(row.get(name, "")):
             return f"{name} must be text without control characters"
-    least, most = _RANGES.get(row["metric"], (-math.inf, math.inf))
+    least, most = describe(row["metric"]).range
     if not least - 1e-9 <= row["value"] <= most + 1e-9:
         return f"a {row['metric']} of {row['value']:g} cannot be: it is from {least:g} to {most:g}"
     for name in ("value", "lower", "upper"):
@@ -154,7 +136,8 @@ def _table_fault(
 
 
 def _lacking(row: Mapping[str, Any]) -> str:
-    for field, name, (is_right, words) in _NEEDED.get(row["metric"], ()):
+    for name in describe(row["metric"]).requires:
+        field, (is_right, words) = _REQUIRED[name]
         if not is_right(row.get(field, {}).get(name)):
             return f"a {row['metric']} needs '{name}' among its {field}: {words}"
     return ""

@@ -9,13 +9,13 @@ from vpeval.anon.hook_program import Provenance, find_hook, hook_name, refuse_ot
 from vpeval.asv.attackers import PRETRAINED, Attacker
 from vpeval.core.errors import InputError
 from vpeval.plan.plan import Plan
-from vpeval.stages.piece import need
+from vpeval.stages.base import require_outputs
 
 
 def run(plan: Plan) -> None:
     """Run the hook on all sets of the recipe."""
     recipe = plan.recipe
-    need(0, *(plan.original(name) for name in (*recipe.eval_sets, *recipe.train_sets)))
+    require_outputs(0, *(plan.original(name) for name in (*recipe.eval_sets, *recipe.train_sets)))
     if plan.settings.anonymized:
         _import(plan, recipe.eval_sets, recipe.train_sets if _trains(plan) else ())
         return

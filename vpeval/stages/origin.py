@@ -11,11 +11,11 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from vpeval.anon.provenance import Provenance, read_provenance
+from vpeval.anon.hook_program import Provenance, read_provenance
 from vpeval.asv.attackers import PRETRAINED, Attacker
-from vpeval.asv.kinds import encoder_files, model_of
 from vpeval.core.errors import InputError
 from vpeval.core.models import read_models
+from vpeval.networks.configs import config_files, stored_model
 from vpeval.plan.plan import Plan, attacker_conf
 from vpeval.records.names import ORIGINAL
 from vpeval.records.record import DATA_DIGEST, MODEL_DIGEST, Record
@@ -93,8 +93,8 @@ def _attacker(plan: Plan, attacker: Attacker) -> str:
 
 def _pretrained(conf: Path) -> str:
     """Of an encoder or recogniser: its configuration, files beside it, and the hashes of what the store holds."""
-    known, model = read_models(), model_of(conf)
-    return _digest([_content(encoder_files(conf)), dict(known[model].files) if model in known else {}])
+    known, model = read_models(), stored_model(conf)
+    return _digest([_content(config_files(conf)), dict(known[model].files) if model in known else {}])
 
 
 def _content(paths: Iterable[Path]) -> list[str]:

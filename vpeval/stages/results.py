@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import sys
@@ -9,56 +10,54 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from vpeval.anon.publish import Missing
+from vpeval.anon.anonymised_set import Missing
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.jobs.rehearsal import rehearsing
+from vpeval.core.lazy import Deferred
+from vpeval.editions.result_files import of_system, render
+from vpeval.jobs.dry_run import current_dry_run
+from vpeval.jobs.stamps import accepted_code
 from vpeval.jobs.steps import Step, bring_up_to_date
+from vpeval.measures.audit import FILE, UTILITY_FILE
+from vpeval.measures.base import RECORDS
 from vpeval.plan.plan import DATA, Plan
-from vpeval.protocols.findings import FILE, UTILITY_FILE
+from vpeval.records.metrics import known_metrics
 from vpeval.records.names import ORIGINAL
 from vpeval.records.record import Record, read_records
-from vpeval.stages import disclosure, legal, similarity, utility, verification
+from vpeval.records.remarks import ACCEPTED_CODE, remarks
+from vpeval.results.formats.latex_files import write_latex
+from vpeval.results.load import load
+from vpeval.stages.base import LIMITS, refuse_outdated, results, step_of
 from vpeval.stages.origin import made_by, with_origin
-from vpeval.stages.piece import LIMITS, RECORDS, Piece, refuse_outdated
 
 log = logging.getLogger(__name__)
 TABLE = "results.jsonl"
+WRITE_FIGURES = Deferred("vpeval.figures.catalogue", "write_figures")
+BUILD_REPORT = Deferred("vpeval.report.page", "build")
+COMPARE = Deferred("vpeval.report.compare_systems", "compare")
+"""Views that take long to import, as they draw."""
 _KINDS = {6: "verification", 7: "voice similarity", 8: "legal metrics", 9: "similarity rank disclosure", 10: "utility"}
 
 
 def run(plan: Plan) -> None:
     """Collect, then bring every view up to date, and print the summary."""
-    if (rehearsal := rehearsing()) and rehearsal.coming:
-        rehearsal.consider(plan.run / TABLE, [plan.run / TABLE], "results are made before")
+    if (dry_run := current_dry_run()) and dry_run.coming:
+        dry_run.consider(plan.run / TABLE, [plan.run / TABLE], "results are made before")
         return
-    if not rehearsal:
+    if not dry_run:
         collect(plan)
     compared = tables(plan)
     bring_up_to_date(
         [
-            (_files_step(plan), lambda out: _write_files(plan)),
-            (_figures_step(plan), lambda out: _draw(plan)),
-            (_report_step(plan), lambda out: _report(plan)),
-            (_comparison_step(plan, compared), lambda out: _compare(plan, compared)),
+            _files_step(plan),
+            _figures_step(plan),
+            _report_step(plan),
+            _comparison_step(plan, compared),
         ],
         "views of the results",
     )
-    if not rehearsal:
+    if not dry_run:
         _summarise(plan, compared)
-
-
-def pieces(plan: Plan) -> list[Piece]:
-    """Every result that the plan asks for, those of the original data first."""
-    found: list[Piece] = [
-        *verification.pieces(plan),
-        *similarity.pieces(plan),
-        *legal.pieces(plan),
-        *disclosure.pieces(plan),
-        *utility.pieces(plan),
-    ]
-    original = plan.run_of(ORIGINAL)
-    return sorted(found, key=lambda piece: piece.step.out.parent != original)
 
 
 def collect(plan: Plan) -> None:
@@ -68,17 +67,21 @@ def collect(plan: Plan) -> None:
     """
     missing: Counter[int] = Counter()
     records = []
-    for piece in pieces(plan):
-        step = piece.step
+    original = plan.run_of(ORIGINAL)
+    measured = [result for result in results(plan) if RECORDS in result.files]
+    for result in sorted(measured, key=lambda result: result.out.parent != original):
+        step = step_of(result)
         if not step.exists():
             missing[step.stage] += 1
             continue
         step.require()
         refuse_outdated(step.inputs)
         way = os.path.relpath(step.out, plan.run)
+        accepted = sorted(accepted_code(step.out))
         for record in read_records(step.out / RECORDS):
             files = {what: f"{way}/{name}" for what, name in record.files.items()}
-            records.append(record.with_files(files) if files else record)
+            record = record.with_files(files) if files else record
+            records.append(record.with_notes({ACCEPTED_CODE: ", ".join(accepted)}) if accepted else record)
     records = [*with_origin(plan, annotate(plan, records)), *_listened(plan)]
     if missing[6] or not records:
         raise InputError("has no verification results; run stage 6", plan.run)
@@ -103,25 +106,25 @@ def _listened(plan: Plan) -> list[Record]:
 
 def annotate(plan: Plan, records: list[Record]) -> list[Record]:
     """The records with what must be said about them: a rebuilt protocol, missing files, recognisers that fail."""
-    from vpeval.anon.publish import read_missing
+    from vpeval.anon.anonymised_set import read_missing
     from vpeval.corpora.protocol import OFFICIAL, REBUILT, read_protocol
-    from vpeval.protocols.utility_audit import with_warnings
+    from vpeval.measures.audit import with_warnings
     from vpeval.records.remarks import MISSING, PROTOCOL
 
     statuses = read_protocol(DATA, plan.recipe.recipe)
     missing = {name: read_missing(plan.anonymised(name)) for name in plan.recipe.eval_sets}
     notes: dict[str, dict[str, str]] = {}
-    lacks: dict[str, dict[str, str]] = {}
+    missing_notes: dict[str, dict[str, str]] = {}
     for name in {record.set for record in records}:
         sets = plan.sets_of(name)
         protocols = {statuses[one].protocol for one in sets if one in statuses}
-        told = REBUILT if REBUILT in protocols else OFFICIAL if protocols == {OFFICIAL} else ""
-        notes[name] = {PROTOCOL: told} if told else {}
+        protocol = REBUILT if REBUILT in protocols else OFFICIAL if protocols == {OFFICIAL} else ""
+        notes[name] = {PROTOCOL: protocol} if protocol else {}
         files, trials = (sum(counts) for counts in zip(*(_counts(missing[one]) for one in sets), strict=True))
-        lacks[name] = {MISSING: f"{files} files are missing and {trials} trials left out"} if files else {}
+        missing_notes[name] = {MISSING: f"{files} files are missing and {trials} trials left out"} if files else {}
     return with_warnings(
         [
-            record.with_notes({**notes[record.set], **({} if record.system == ORIGINAL else lacks[record.set])})
+            record.with_notes({**notes[record.set], **({} if record.system == ORIGINAL else missing_notes[record.set])})
             for record in records
         ]
     )
@@ -131,9 +134,15 @@ def _counts(missing: Missing) -> tuple[int, int]:
     return len(missing.utts), missing.trials
 
 
+def _descriptions() -> dict[str, str]:
+    """A digest of the descriptions of all metrics, which views show."""
+    described = repr(list(known_metrics().values()))
+    return {"metrics": hashlib.sha256(described.encode()).hexdigest()}
+
+
 def result_files(plan: Plan) -> tuple[str, ...]:
     """The files that the edition has, the first one being the one that people look for."""
-    from vpeval.results.editions import EDITIONS
+    from vpeval.editions.result_files import EDITIONS
 
     return EDITIONS[plan.edition]
 
@@ -144,17 +153,14 @@ def _files_step(plan: Plan) -> Step:
         out=plan.run,
         files=(*result_files(plan), "latex"),
         inputs=(plan.run / TABLE,),
-        options={"edition": plan.edition, **plan.ranked},
-        code=("vpeval.results.editions", "vpeval.results.load", "vpeval.results.formats.latex_files"),
+        options={"edition": plan.edition, **plan.ranked, **_descriptions()},
+        makers=(render, load, write_latex),
+        make=lambda out: _write_files(plan),
         stamp=".results.stamp.json",
     )
 
 
 def _write_files(plan: Plan) -> str:
-    from vpeval.results.editions import of_system, render
-    from vpeval.results.formats.latex_files import write_latex
-    from vpeval.results.load import load
-
     records = of_system(load([plan.run / TABLE]), plan.system)
     names = result_files(plan)
     for name in names:
@@ -174,18 +180,18 @@ def _figures_step(plan: Plan) -> Step:
         out=plan.run,
         files=("figures",),
         inputs=(plan.run / TABLE, *_training_logs(plan).values()),
-        options={"edition": plan.edition},
-        code=("vpeval.figures.catalogue",),
+        options={"edition": plan.edition, **_descriptions()},
+        makers=(WRITE_FIGURES,),
+        make=lambda out: _draw(plan),
         stamp=".figures.stamp.json",
     )
 
 
 def _draw(plan: Plan) -> str:
-    from vpeval.figures.catalogue import write_figures
-    from vpeval.figures.data import load_results
+    from vpeval.figures.run_results import load_results
 
-    results = load_results([plan.run / TABLE], training=_training_logs(plan))
-    count = write_figures(results, plan.run / "figures", plan.edition)
+    found = load_results([plan.run / TABLE], training=_training_logs(plan))
+    count = WRITE_FIGURES.load()(found, plan.run / "figures", plan.edition)
     return f"{count} figures"
 
 
@@ -202,8 +208,15 @@ def _report_step(plan: Plan) -> Step:
             LIMITS,
             Path("conf/published.yaml"),
         ),
-        options={"edition": plan.edition, "command": plan.settings.command, "note": plan.recipe.report_note},
-        code=("vpeval.report.page",),
+        options={
+            "edition": plan.edition,
+            "command": plan.settings.command,
+            "note": plan.recipe.report_note,
+            "case": (plan.settings.population, plan.settings.utterances),
+            **_descriptions(),
+        },
+        makers=(BUILD_REPORT,),
+        make=lambda out: _report(plan),
         stamp=".report.stamp.json",
     )
 
@@ -214,27 +227,26 @@ def _audits(plan: Plan) -> list[Path]:
 
 
 def _audits_of(compared: Iterable[Path]) -> list[Path]:
-    """The audits that lie beside some tables."""
-    beside = (table.with_name(name) for table in sorted(compared) for name in (FILE, UTILITY_FILE))
-    return [path for path in beside if path.is_file()]
+    """The audits of some tables, in the same directories."""
+    found = (table.with_name(name) for table in sorted(compared) for name in (FILE, UTILITY_FILE))
+    return [path for path in found if path.is_file()]
 
 
 def _report(plan: Plan) -> str:
-    from vpeval.figures.data import load_results
-    from vpeval.report.page import Context, build
+    from vpeval.figures.run_results import load_results
+    from vpeval.report.page import Context
     from vpeval.report.use_case import UseCase
 
-    results = load_results([plan.run / TABLE])
+    found = load_results([plan.run / TABLE])
     case = UseCase(plan.settings.population, plan.settings.utterances)
     context = Context(plan.run / "figures", plan.settings.command, plan.recipe.report_note, plan.edition, case)
-    page = build(results, context)
+    page = BUILD_REPORT.load()(found, context)
     write_text(plan.run / "report.html", page)
-    return f"report of {len(results.entries)} numbers, {len(page.encode()) / 1e6:.1f} MB"
+    return f"report of {len(found.entries)} numbers, {len(page.encode()) / 1e6:.1f} MB"
 
 
 def tables(plan: Plan) -> list[Path]:
     """The tables of all systems that were run on this corpus and can be compared with this one, which comes first."""
-    from vpeval.results.load import load
     from vpeval.results.overview import refuse_unlike
 
     found = [plan.run / TABLE]
@@ -255,23 +267,27 @@ def _comparison_step(plan: Plan, compared: Sequence[Path]) -> Step:
         out=plan.exp / "comparison",
         files=("comparison.txt", "index.html"),
         inputs=(*sorted(compared), *_audits_of(compared), Path("vpeval/report/templates"), LIMITS),
-        options={"seed": plan.settings.seed, "edition": plan.edition},
-        code=("vpeval.results.comparison",),
+        options={
+            "seed": plan.settings.seed,
+            "resamples": plan.settings.bootstrap,
+            "edition": plan.edition,
+            **_descriptions(),
+        },
+        makers=(COMPARE,),
+        make=lambda out: _compare(plan, compared),
     )
 
 
 def _compare(plan: Plan, compared: Sequence[Path]) -> str:
-    from vpeval.results.comparison import compare
-
     # Whichever system was run last, the comparison is the same.
-    compare(plan.exp / "comparison", sorted(compared), edition=plan.edition, seed=plan.settings.seed)
+    settings = plan.settings
+    drawn = {"resamples": settings.bootstrap, "seed": settings.seed}
+    COMPARE.load()(plan.exp / "comparison", sorted(compared), edition=plan.edition, **drawn)
     return f"comparison of {len(compared)} systems"
 
 
 def _summarise(plan: Plan, compared: Sequence[Path]) -> None:
-    from vpeval.records.remarks import remarks
     from vpeval.results import summary
-    from vpeval.results.load import load
 
     records = load(compared)
     sys.stdout.write(summary.render(records, plan.edition))

@@ -8,11 +8,16 @@ from pathlib import Path
 from vpeval.anon.anonymised_set import read_missing
 from vpeval.core.errors import InputError
 from vpeval.data.layout import first_few
+from vpeval.editions.result_files import EDITIONS, of_system, render
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.plan.plan import Plan
+from vpeval.results.load import load
+from vpeval.stages.base import require_outputs
 from vpeval.stages.origin import made_by, refuse_other_data
-from vpeval.stages.piece import need
 from vpeval.stages.results import TABLE
+from vpeval.submission.check import check
+from vpeval.submission.pack import Contents, pack, read_description
+from vpeval.submission.requirements import KIND
 
 ARCHIVE = "submission.tar.gz"
 _SHOWN = 20
@@ -22,8 +27,8 @@ def run(plan: Plan) -> None:
     """Pack and check, unless nothing has changed."""
     originals = [plan.original(name) for name in plan.recipe.voice_sets]
     anonymised = [plan.anonymised(name) for name in plan.recipe.voice_sets]
-    need(3, *originals, *anonymised)
-    need(11, plan.run / TABLE)
+    require_outputs(3, *originals, *anonymised)
+    require_outputs(11, plan.run / TABLE)
     if partial := [name for name in plan.recipe.voice_sets if read_missing(plan.anonymised(name)).utts]:
         logging.warning(f"no submission package: files of {first_few(partial)} are missing")
         return
@@ -34,10 +39,11 @@ def run(plan: Plan) -> None:
         files=(ARCHIVE,),
         inputs=(plan.run / TABLE, *originals, *anonymised, *described),
         options={"edition": plan.edition, **_notes(plan), **plan.ranked, "seed": plan.settings.seed},
-        code=("vpeval.submission.pack", "vpeval.submission.check", "vpeval.results.editions"),
+        makers=(pack, check, render),
+        make=lambda out: _pack(plan, originals),
         stamp=".submission.stamp.json",
     )
-    bring_up_to_date([(step, lambda out: _pack(plan, originals))], "submission package")
+    bring_up_to_date([step], "submission package")
 
 
 def _notes(plan: Plan) -> dict[str, str]:
@@ -46,12 +52,6 @@ def _notes(plan: Plan) -> dict[str, str]:
 
 
 def _pack(plan: Plan, originals: list[Path]) -> str:
-    from vpeval.results.editions import EDITIONS, of_system, render
-    from vpeval.results.load import load
-    from vpeval.submission.check import check
-    from vpeval.submission.pack import Contents, pack, read_description
-    from vpeval.submission.requirements import KIND
-
     records = of_system(load([plan.run / TABLE]), plan.system)
     refuse_other_data(plan, records)
     results = {name: render(records, plan.edition, name, **plan.ranked) for name in EDITIONS[plan.edition]}

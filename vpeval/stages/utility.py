@@ -1,67 +1,124 @@
-"""Stage 10: what is left of the speech: words, melody, emotions and, on request, quality."""
+"""Stage 10: utility: words, pitch, emotions and, on request, quality."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from pathlib import Path
 
+from vpeval.audio import f0
+from vpeval.core.errors import InputError
+from vpeval.data.directory import DataDir
 from vpeval.jobs.steps import Step, bring_up_to_date
-from vpeval.plan.plan import Plan
-from vpeval.protocols.findings import UTILITY_FILE
-from vpeval.stages import emotions, recognition
-from vpeval.stages.piece import RECORDS, Piece, need, run_pieces
-from vpeval.stages.sound import Pitch, Quality
+from vpeval.measures import audit
+from vpeval.measures.base import RECORDS
+from vpeval.measures.recognition import LMS
+from vpeval.plan.plan import ASR_PROFILE, Plan
+from vpeval.records.record import read_records
+from vpeval.stages.anonymisation import anonymise
+from vpeval.stages.base import log_findings, make_results, measures, require_outputs, results
 
 log = logging.getLogger(__name__)
 
 
-def pieces(plan: Plan) -> list[Piece]:
-    """All results of the stage."""
-    found: list[Piece] = [*_audited(plan), *(Pitch(plan, name) for name in plan.recipe.trial_sets)]
-    if plan.settings.quality:
-        found += [Quality(plan, name) for name in plan.recipe.trial_sets]
-    return found
-
-
 def run(plan: Plan) -> None:
-    """Recognise, then measure."""
+    """Recognise, then measure, then audit the recognisers."""
     recipe = plan.recipe
     names = sorted({*recipe.speech_sets, *recipe.trial_sets, *(n for one in recipe.emotion_sets for n in one.sets)})
-    need(0, *(plan.original(name) for name in names))
-    need(3, *(plan.anonymised(name) for name in names))
-    recognition.recognise(plan)
+    require_outputs(0, *(plan.original(name) for name in names))
+    require_outputs(3, *(plan.anonymised(name) for name in names))
+    if recipe.asr_sets:
+        _decode(plan, plan.asr_conf, plan.asr, "oa")
+    if plan.settings.train_asr:
+        _train_recognisers(plan)
     if recipe.emotion_sets and recipe.ser:
-        emotions.predict(plan)
-    pitch = [Pitch(plan, name) for name in recipe.trial_sets]
-    bring_up_to_date(((one.tracks, one.track) for one in pitch), "F0 tracks of original speech")
-    run_pieces(pieces(plan))
-    bring_up_to_date([(audit_step(plan), lambda out: _audit(plan, out))], "audit")
+        _predict_emotions(plan)
+    bring_up_to_date((_tracks_step(plan, name) for name in recipe.trial_sets), "F0 tracks of original speech")
+    make_results(results(plan, 10))
+    bring_up_to_date([audit_step(plan)], "audit")
+
+
+def _decode(plan: Plan, conf: Path, name: str, sides: str, lm: Path | None = None) -> None:
+    from vpeval.asr.decoding import decode
+
+    sets = [plan.data_of(one, side) for side in sides for one in plan.recipe.speech_sets]
+    for target in decode(conf, plan.exp / "decode" / name, sets, plan.settings.cmd, plan.settings.nj, lm):
+        log.info("%s: %d utterances decoded", target.out, len(target.data.utts))
+
+
+def _train_recognisers(plan: Plan) -> None:
+    """Recognisers trained on original and on anonymised speech, with the language models of the training text."""
+    from vpeval.asr import lm
+    from vpeval.asr.train_recogniser import train_recogniser
+
+    names = (*plan.recipe.train_sets, *plan.recipe.pool_sets)
+    if not names:
+        raise InputError(f"recipe {plan.recipe.recipe} has no train_sets or pool_sets to train recognisers on")
+    anonymise(plan, plan.recipe.pool_sets, plan.train_level)
+    original = [plan.original(name) for name in names]
+    anonymised = [plan.anonymised(name) for name in names]
+    require_outputs(3, *anonymised)
+    texts = tuple(path / "text" for path in original)
+    files = tuple(f"{name}.arpa" for name in LMS)
+    step = Step(10, plan.lm_dir, files, texts, {"lms": LMS}, (lm,), lambda out: _make_lms(out, texts))
+    bring_up_to_date([step], "language models")
+    for name, data, sides in zip(plan.trained_recognisers, (original, anonymised), ("oa", "a"), strict=True):
+        out = plan.exp / "asr" / name
+        train_recogniser(ASR_PROFILE, out, data, plan.settings.cmd, plan.settings.seed)
+        _decode(plan, out / "decode.yaml", name, sides, plan.lm_dir / "small.arpa")
+
+
+def _make_lms(out: Path, texts: Iterable[Path]) -> str:
+    from vpeval.asr.lm import estimate_from, write_arpa
+
+    sizes = []
+    for name, (order, min_count) in LMS.items():
+        lm = estimate_from(texts, order, min_count)
+        write_arpa(out / f"{name}.arpa", lm)
+        sizes.append(f"{name} {len(lm.logprob)} n-grams")
+    return ", ".join(sizes)
+
+
+def _predict_emotions(plan: Plan) -> None:
+    """Have the recogniser predict the emotions of all emotion sets."""
+    from vpeval.asr.decoding import predict_emotions
+
+    models, settings = Path(plan.recipe.ser), plan.settings
+    names = dict.fromkeys(name for joined in plan.recipe.emotion_sets for name in joined.sets)
+    sets = {side: [plan.data_of(name, side) for name in names] for side in "oa"}
+    if plan.ser_conf.is_file():
+        from vpeval.asr.linear_emotion import recognise_emotions
+
+        recognise_emotions(plan.ser_conf, plan.emotions_dir, sets["o"], sets["a"], settings.cmd, settings.nj)
+        return
+    for target in predict_emotions(models, plan.emotions_dir, [*sets["o"], *sets["a"]], settings.cmd, settings.nj):
+        log.info("%s: emotions of %d utterances", target.out, len(target.data.utts))
+
+
+def _tracks_step(plan: Plan, name: str) -> Step:
+    """The F0 of the original speech of a set."""
+    path = plan.f0_tracks(name)
+
+    def track(out: Path) -> str:
+        data = DataDir.load(plan.original(name))
+        f0.write_tracks(out / path.name, f0.track_all(data.wav, plan.settings.nj))
+        return f"F0 of {len(data.utts)} utterances"
+
+    return Step(10, path.parent, (path.name,), (plan.original(name),), {}, (f0,), track)
 
 
 def audit_step(plan: Plan) -> Step:
     """The audit of the recognisers."""
-    scored = tuple(piece.step.out / RECORDS for piece in _audited(plan))
-    return Step(
-        10, plan.run, (UTILITY_FILE,), scored, {}, ("vpeval.protocols.utility_audit",), ".utility_audit.stamp.json"
-    )
+    scored = tuple(result.out / RECORDS for name in ("recognition", "emotion") for result in _results(plan, name))
+
+    def make(out: Path) -> str:
+        findings = audit.audit_utility([record for path in scored for record in read_records(path)])
+        log_findings(findings)
+        audit.write_findings(out / audit.UTILITY_FILE, findings)
+        return f"audit of the recognisers, {sum(finding.flagged for finding in findings)} warnings"
+
+    return Step(10, plan.run, (audit.UTILITY_FILE,), scored, {}, (audit,), make, ".utility_audit.stamp.json")
 
 
-def _audited(plan: Plan) -> list[Piece]:
-    """What speaks of a recogniser."""
-    return [*recognition.pieces(plan), *emotions.pieces(plan)]
-
-
-def _audit(plan: Plan, out: Path) -> str:
-    from vpeval.protocols.findings import write_findings
-    from vpeval.protocols.utility_audit import audit_utility
-    from vpeval.records.record import read_records
-
-    records = [record for piece in _audited(plan) for record in read_records(piece.step.out / RECORDS)]
-    findings = audit_utility(records)
-    for finding in findings:
-        if finding.flagged:
-            log.warning(f"audit ({finding.check}): WARNING: {finding.sentence}")
-        else:
-            log.info(f"audit ({finding.check}): {finding.sentence}")
-    write_findings(out / UTILITY_FILE, findings)
-    return f"audit of the recognisers, {sum(finding.flagged for finding in findings)} warnings"
+def _results(plan: Plan, name: str) -> list:
+    return [result for measure in measures(10) if measure.name == name for result in measure.results(plan)]

@@ -8,9 +8,20 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from vpeval.core.errors import InputError
+from vpeval.measures.base import SpeakerValue
 from vpeval.metrics.jaccard import Extremes, extreme_speakers, jaccard
-from vpeval.protocols.speaker_values import SpeakerValue
+from vpeval.records.metrics import SPEAKERS, Metric
 from vpeval.records.record import Record
+
+_SHARE = {"group": SPEAKERS, "range": (0.0, 1.0), "requires": ("across", "chance")}
+METRICS = tuple(
+    Metric(f"jaccard_{kind}{suffix}", f"{title}, {kind}", text.format(kind), **_SHARE)  # type: ignore[arg-type]
+    for suffix, title, text in (
+        ("", "Overlap", "The Jaccard overlap of the lists of {} speakers of two contexts."),
+        ("_mean", "Mean overlap", "The mean overlap of {} speakers over pairs of contexts."),
+    )
+    for kind in ("easy", "hard")
+)
 
 
 @dataclass(frozen=True, order=True)

@@ -16,30 +16,84 @@ set is held against the sets of the other role, in which the same speakers have 
 how much more alike a speaker's utterances are within the set than across, beyond that difference in original speech.
 
 The limits are those of conf/verdict.yaml; EERs are of the estimator that the caller chooses.
+
+Recognisers are audited as well (`audit_utility`): a word error rate on original speech of 50 % or more means that more
+goes wrong than right before anything was anonymised: the wrong recogniser, the wrong language or the wrong text rules.
+An emotion recogniser whose UAR on original speech is not above chance, beyond its interval, has nothing to lose.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from vpeval.anon.anonymised_set import read_missing
 from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
 from vpeval.data.layout import first_few
+from vpeval.editions.headline import headline_eer
 from vpeval.embeddings.speaker_vectors import Embeddings, read_embeddings
+from vpeval.measures.strongest import attack_in_words, choice_in_words, sets_in_words, strongest_of
 from vpeval.metrics.vectors import directions
-from vpeval.protocols.findings import Finding
 from vpeval.records.attacks import LAZY, SIMILAR, attack_model
+from vpeval.records.limits import AuditLimits, read_limits
 from vpeval.records.metrics import describe
-from vpeval.records.names import CONDITIONS
+from vpeval.records.names import CONDITIONS, ORIGINAL
 from vpeval.records.record import Record
-from vpeval.results.headline import headline_eer
-from vpeval.results.limits import AuditLimits, read_limits
-from vpeval.results.strongest import attack_in_words, sets_in_words, strongest_of, tried
+from vpeval.records.remarks import WARNING
+
+FILE, UTILITY_FILE = "audit.json", "utility_audit.json"
+"""What was found about attackers, and about recognisers."""
+CHECKS = {
+    "a": "control",
+    "b": "ladder",
+    "c": "enrolment",
+    "d": "level",
+    "e": "pass-through",
+    "f": "strongest",
+}
+"""What the checks look at, by their letters."""
+_AGAIN = "run local/audit_attacker.py again"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The answer of one check; `flagged` means that the results are not to be believed without a look at it."""
+
+    check: str
+    flagged: bool
+    sentence: str
+    numbers: Mapping[str, float | str] = field(default_factory=dict)
+
+
+def write_findings(path: Path, findings: Sequence[Finding]) -> None:
+    """Write the findings as a list of objects, atomically."""
+    rows = [
+        {"check": f.check, "flagged": f.flagged, "sentence": f.sentence, "numbers": dict(f.numbers)} for f in findings
+    ]
+    write_text(path, json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+
+
+def read_findings(path: Path) -> list[Finding]:
+    """The findings in a file."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        raise InputError(f"is not JSON, or cut short; {_AGAIN}", path) from None
+    if not isinstance(content, list) or not all(isinstance(item, dict) for item in content):
+        raise InputError(f"is not a list of findings; {_AGAIN}", path)
+    for number, item in enumerate(content, start=1):
+        for name, kind in (("check", str), ("flagged", bool), ("sentence", str)):
+            if not isinstance(item.get(name), kind):
+                raise InputError(f"finding {number} has no '{name}'; {_AGAIN}", path)
+        if not isinstance(item.get("numbers", {}), dict):
+            raise InputError(f"the 'numbers' of finding {number} are not an object; {_AGAIN}", path)
+    return [Finding(item["check"], item["flagged"], item["sentence"], item.get("numbers", {})) for item in content]
+
 
 _LEVELS = {
     "none": "The voices are those of the original, so that no level can be told,",
@@ -134,7 +188,7 @@ def examine(
         }
         encoder = embeddings.name
         if any(finding.flagged and finding.numbers.get("attacker") == encoder for finding in findings):
-            findings += untold(encoder)
+            findings += too_weak(encoder)
         else:
             enrolled = {pair[0] for pair in pairs}
             findings += [enrolment(name, found, limits) for name, found in similar.items() if name in enrolled]
@@ -279,7 +333,7 @@ def strongest(records: Sequence[Record], system: str, metric: str) -> list[Findi
     if found is None:
         return []
     sentence = (
-        f"The {attack_in_words(found.notes)} attacker is {tried(found.notes)}: {describe(metric).title} "
+        f"The {attack_in_words(found.notes)} attacker is {choice_in_words(found.notes)}: {describe(metric).title} "
         f"{_interval(found)}, mean of {sets_in_words(found)}; the interval accounts for the choice."
     )
     return [
@@ -345,7 +399,7 @@ def level(found: Similarity, limits: AuditLimits) -> str:
     return "all sets" if as_alike else "utterance"
 
 
-def untold(encoder: str) -> list[Finding]:
+def too_weak(encoder: str) -> list[Finding]:
     """(c) and (d) where the encoder failed its own control: what it does not hear, it cannot testify to."""
     questions = {"c": "enrolment speech was anonymised", "d": "the utterances of a speaker share a voice"}
     return [
@@ -458,3 +512,66 @@ def _interval(record: Record) -> str:
     if record.lower is None or record.upper is None:
         return _percent(record.value)
     return f"{_percent(record.value)} [{100 * record.lower:.1f}, {100 * record.upper:.1f}]"
+
+
+_HIGHEST_WER = 50.0
+_RECOGNISED = ("wer", "uar")
+
+
+def audit_utility(records: Iterable[Record]) -> list[Finding]:
+    """One finding for every recogniser and set of original speech."""
+    return [_check_recogniser(record) for record in _on_original(records)]
+
+
+def with_warnings(records: Sequence[Record]) -> list[Record]:
+    """The records, those of recognisers that fail on original speech with a warning: of any system, on the same set."""
+    failed = {
+        _key(record): _check_recogniser(record).sentence
+        for record in _on_original(records)
+        if _check_recogniser(record).flagged
+    }
+    return [
+        record.with_notes({WARNING: failed[_key(record)]})
+        if record.metric in (*_RECOGNISED, "cer", "emotion_accuracy") and _key(record) in failed
+        else record
+        for record in records
+    ]
+
+
+def _on_original(records: Iterable[Record]) -> list[Record]:
+    return [
+        record
+        for record in records
+        if record.metric in _RECOGNISED
+        and record.system == ORIGINAL
+        and not record.gender
+        and record.params.get("lm", "large") == "large"
+    ]
+
+
+def _key(record: Record) -> tuple[str, str, str]:
+    kind = "uar" if record.metric in ("uar", "emotion_accuracy") else "wer"
+    return kind, record.set, record.recogniser
+
+
+def _check_recogniser(record: Record) -> Finding:
+    name = f"{record.recogniser or 'the recogniser'} on original speech of {record.set}"
+    numbers: dict[str, float | str] = {"set": record.set, "recogniser": record.recogniser, "value": record.value}
+    if record.metric == "wer":
+        flagged = record.value >= _HIGHEST_WER
+        sentence = f"{name}: word error rate {record.value:.1f} %"
+        if flagged:
+            sentence += (
+                ", so that nothing can be said about anonymised speech; choose a recogniser (asr) and text rules "
+                "(text_rules) that fit the corpus"
+            )
+        return Finding("recogniser", flagged, sentence + ".", numbers)
+    chance = float(record.notes.get("chance", 0))
+    floor = record.value if record.lower is None else record.lower
+    flagged = floor <= chance
+    sentence = f"{name}: unweighted average recall {record.value:.1f} %, chance {chance:.1f} %"
+    if flagged:
+        sentence += (
+            ", so that nothing can be said about anonymised speech; train with more data or another recogniser (ser)"
+        )
+    return Finding("emotion recogniser", flagged, sentence + ".", {**numbers, "chance": chance})

@@ -1,0 +1,252 @@
+"""Linkability and 1-EER on embeddings, over numbers N' of enrolment speakers and L of utterances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vpeval.asv.scoring import Comparison
+from vpeval.core.errors import InputError
+from vpeval.embeddings.speaker_vectors import Embeddings
+from vpeval.measures.base import RECORDS, Measure, Scorer, Scores, SpeakerValue, option
+from vpeval.measures.legal import (
+    INPUTS,
+    NOTHING_ELSE,
+    Curve,
+    PopulationOptions,
+    PopulationResult,
+    SideInformation,
+    Sizes,
+    UseCase,
+    candidates,
+    extrapolate,
+    linkability_law,
+    parse_sizes,
+    read_inputs,
+    sizes_option,
+    utterance_groups,
+    warn_about_shared_utts,
+)
+from vpeval.metrics.draws import picked
+from vpeval.metrics.linkability import linkability
+from vpeval.metrics.one_minus_eer import compare_all
+from vpeval.metrics.ranks import count_rivals_within
+from vpeval.metrics.vectors import Similarity, Vectors
+from vpeval.records.metrics import KEY, LEGAL, PERCENT, SHARE, SUMMARY, Metric
+from vpeval.records.record import Record
+
+if TYPE_CHECKING:
+    from vpeval.plan.plan import Plan
+    from vpeval.plan.recipe import Sides
+
+_SIZES = ("N", "L")
+METRICS = (
+    Metric(
+        "linkability",
+        "Linkability",
+        "How often the nearest one of N enrolled speakers is the right one, with L utterances to test.",
+        r"Linkability, \%",
+        **SHARE,
+        group=LEGAL,
+        range=(0.0, 1.0),
+        requires=_SIZES,
+        identified_by=_SIZES,
+        shown=(KEY, SUMMARY),
+        place=1,
+    ),
+    Metric(
+        "one_minus_eer",
+        "1-EER (ROCCH)",
+        "1 minus the ROCCH-EER, on the same vectors as the legal metrics.",
+        r"$1-$EER, \%",
+        **SHARE,
+        chance=0.5,
+        group=LEGAL,
+        range=(0.0, 1.0),
+        requires=_SIZES,
+        identified_by=_SIZES,
+        place=2,
+    ),
+    Metric(
+        "linkability_side",
+        "Linkability, side info",
+        "Linkability by an attacker who knows an attribute of the person and looks only at those of the N enrolled "
+        "speakers who share it; the details name the attribute and the number of its groups.",
+        r"Linkability, side information, \%",
+        **SHARE,
+        group=LEGAL,
+        identified_by=(*_SIZES, "side"),
+        place=4,
+    ),
+    Metric(
+        "linkability_extrapolated",
+        "Linkability, extrapolated",
+        "Linkability among more speakers than there are, by a beta-binomial fitted to the ranks of the true speakers; "
+        "not measured.",
+        r"Linkability, extrapolated, \%",
+        **SHARE,
+        group=LEGAL,
+        identified_by=_SIZES,
+        place=6,
+    ),
+    Metric(
+        "linkability_extrapolation_error",
+        "Linkability, error of extrapolation",
+        "What the extrapolation from smaller numbers of speakers says about the largest one, less what was measured "
+        "there.",
+        r"Linkability, error of extrapolation, \%",
+        **PERCENT,
+        digits=1,
+        group=LEGAL,
+        shown=(),
+        place=8,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Options(PopulationOptions):
+    """Numbers of enrolment speakers and of utterances."""
+
+    n_enroll: Sizes = sizes_option("--n-enroll", "20,100,all", "numbers N' of enrolment speakers", least=2)
+    n_utts: Sizes = sizes_option("--n-utts", "1,3,30,all", "numbers L of utterances per test vector")
+    draws: int = option(0, "random draws; 0: exact expectation (0)")
+
+
+def score_linkability(
+    enroll: Embeddings, test: Embeddings, comparison: Comparison, options: Options, case: UseCase = NOTHING_ELSE
+) -> Scores:
+    """Linkability and 1-EER for every N' and L; speakers are enrolled by all of their utterances.
+
+    Test speakers who are not enrolled cannot be linked: they are left out and counted. Enrolment speakers without test
+    utterances are distractors. `case` adds linkability with side information, and for more speakers than there are.
+    """
+    owner = enroll.places(test)
+    enrolled = np.flatnonzero(owner >= 0)
+    if not len(enrolled):
+        raise InputError(f"none of the speakers is enrolled in {enroll.directory}", test.directory / "utt2spk")
+    warn_about_shared_utts(enroll, test)
+    n_all = len(enroll.speakers)
+    if n_all < 2:
+        raise InputError("linkability needs at least two enrolment speakers", enroll.directory / "utt2spk")
+    sizes = options.n_enroll.up_to(n_all, f"enrolment speakers in {enroll.directory}")
+    parts = utterance_groups(options.n_utts, test, enrolled)
+    references = comparison.enroll(enroll, np.arange(n_all))
+    draws, resamples, seed = options.draws, options.resamples, options.seed
+    estimator = {"estimator": "drawn", "draws": draws} if draws else {"estimator": "exact"}
+    notes = {"seed": seed} if draws else {}
+    per_speaker: list[SpeakerValue] = []
+    scores = Scores([], per_speaker)
+    for part in parts:
+        x = comparison.test(test.means(part.who, part.n_utts, seed))
+        compared = compare_all(references, x, owner[part.who], sizes, resamples, seed, comparison.similarity)
+        link = linkability(compared.rivals, n_all, sizes, draws, seed)
+        counts = {
+            "test_speakers": len(x),
+            "left_out": len(test.speakers) - len(x),
+            "enroll_speakers": n_all,
+            **({"not_enrolled": absent} if (absent := len(test.speakers) - len(enrolled)) else {}),
+        }
+        names = [test.speakers[s] for s in part.who]
+        curve = Curve("linkability", part.n_utts, sizes, names, link.per_speaker, link.chance, estimator, counts, notes)
+        found = curve.records(options)
+        scores.records.extend(found)
+        if case.population is not None:
+            law = linkability_law(compared.rivals.above + compared.rivals.tied, n_all, seed)
+            chance = 1 / max(case.population, n_all)
+            scores.records.extend(extrapolate(law, found, case.population, chance, options))
+        per_speaker.extend(curve.per_speaker())
+        for side in case.sides:
+            known = _with_side(curve, side, enroll.speakers, references, x, comparison.similarity)
+            scores.records.extend(known.records(options) if known else [])
+        for eer in compared.eers:
+            params = {"N": eer.n_enroll, "L": part.n_utts or "all", "estimator": "rocch"}
+            about = {"seed": seed, "chance": 0.5}
+            record = Record("one_minus_eer", eer.value, params=params, counts=counts, notes=about)
+            scores.records.append(record.with_interval(eer.interval))
+    return scores
+
+
+def _with_side(
+    plain: Curve,
+    side: SideInformation,
+    enrolled: Sequence[str],
+    references: Vectors,
+    inputs: Vectors,
+    similarity: Similarity,
+) -> Curve | None:
+    """Linkability of the speakers of a curve for an attacker who knows an attribute of each, exactly."""
+    groups = side.groups_of(enrolled)
+    place = {spk: i for i, spk in enumerate(enrolled)}
+    owner = np.array([place[spk] for spk in plain.speakers])
+    known = np.flatnonzero(groups[owner])
+    if not len(known):
+        return None
+    owner = owner[known]
+    rivals = count_rivals_within(references, inputs[known], owner, groups, similarity)
+    link = linkability(rivals, len(enrolled), plain.sizes)
+    rest = np.bincount(groups)[groups[owner]] - 1
+    return Curve(
+        "linkability_side",
+        plain.n_utts,
+        plain.sizes,
+        [plain.speakers[i] for i in known.tolist()],
+        link.per_speaker,
+        np.array([picked(len(enrolled), n)[rest].mean() for n in plain.sizes]),
+        {"estimator": "exact", "side": side.name, "groups": side.groups},
+        {**plain.counts, "test_speakers": len(known)},
+        {},
+        [float(candidates(groups, owner, n).mean()) for n in plain.sizes],
+    )
+
+
+def _score_files(inputs: Mapping[str, Any], options: Options, out: Path) -> Scores:
+    enroll, test, comparison, case = read_inputs(inputs, options)
+    return score_linkability(enroll, test, comparison, options, case)
+
+
+SCORER = Scorer(INPUTS, Options, _score_files, takes_params=True)
+
+
+@dataclass(frozen=True)
+class LinkabilityResult(PopulationResult):
+    """Linkability under one attack, over all speakers of the recipe."""
+
+    @property
+    def sides(self) -> Sides:
+        """The sets that the recipe links."""
+        return self.plan.recipe.linked
+
+    @property
+    def out(self) -> Path:
+        """One directory for each attack."""
+        return self.directory("linkability")
+
+    def make(self, out: Path) -> str:
+        """Link."""
+        enroll, test, comparison, case = self.read()
+        plan, drawn = self.plan, self.resampling
+        # What a recipe asks for and a part of its corpus does not have is left out.
+        n_enroll = parse_sizes("legal_sizes", None, plan.legal_sizes, least=2)
+        n_utts = parse_sizes("legal_utts", None, f"{plan.legal_utts},all")
+        options = Options(drawn.resamples, drawn.seed, n_enroll=n_enroll, n_utts=n_utts)
+        # Who is not enrolled cannot be linked.
+        scores = score_linkability(enroll, test.with_speakers(enroll.speakers), comparison, options, case)
+        scores.write(out / RECORDS, self.tags, notes=self.notes)
+        return f"{len(scores.records)} numbers"
+
+    def commands(self) -> list[list[str]]:
+        """Pool the sets and link; a fusion has no scorer of its own."""
+        sizes = ["--n-enroll", f"{self.plan.legal_sizes}", "--n-utts", f"{self.plan.legal_utts},all"]
+        return [] if self.attack.members else [["local/score_linkability.py", *sizes, *self.scorer_words()]]
+
+
+def _results(plan: Plan) -> list[LinkabilityResult]:
+    return [LinkabilityResult(plan, attack) for attack in plan.attacks]
+
+
+MEASURE = Measure("linkability", 8, _results)

@@ -1,0 +1,161 @@
+"""Stages 0 to 2: data directories of the recipe, pretrained models, and the preparation of the anonymiser."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from vpeval.anon import hook_input, hook_program
+from vpeval.audio.io import Inspected
+from vpeval.core import models
+from vpeval.core.errors import InputError
+from vpeval.core.locks import locked
+from vpeval.corpora.prepare import prepare
+from vpeval.corpora.protocol import protocol_file
+from vpeval.data.directory import read_utt2spk
+from vpeval.data.layout import first_few
+from vpeval.data.validate import validate
+from vpeval.jobs import guard
+from vpeval.jobs.dry_run import current_dry_run
+from vpeval.jobs.stamps import NOT_MADE
+from vpeval.jobs.steps import Step, bring_up_to_date
+from vpeval.plan.absent import absent_sets
+from vpeval.plan.plan import DATA, Plan
+from vpeval.stages.base import require_outputs
+
+log = logging.getLogger(__name__)
+_TOOLS = ("make_trials", "subset_data", "copy_data_dir", "combine_data")
+_SHOWN = 20
+_SHARED = Path("local/prepare_sets.sh")
+"""Prepares recipes that have no script of their own."""
+_MOST_DECODED = 20_000
+"""Utterances up to which all audio of a set is decoded to check it; later stages would find damaged files as well."""
+
+
+def prepare_data(plan: Plan) -> None:
+    """Stage 0: make the data directories of the recipe, and check them."""
+    bring_up_to_date([data_step(plan)], "set of data directories")
+
+
+class DataStep(Step):
+    """A step whose outputs are the sets that there are: some may be absent."""
+
+    @property
+    def outputs(self) -> list[Path]:
+        """The data directories, and what is noted about them."""
+        recipe = str(self.options["recipe"])
+        absent = absent_sets(recipe, self.out)
+        note = [file] if (file := protocol_file(self.out, recipe)).is_file() else []
+        return [*(self.out / name for name in self.files if name not in absent), *note]
+
+    @property
+    def lock(self) -> Path:
+        """In the directory that holds all sets, not beside it."""
+        return self.out / f"{self.stamp}.lock"
+
+
+def data_step(plan: Plan) -> DataStep:
+    """All data directories that the recipe names."""
+    recipe, settings = plan.recipe, plan.settings
+    folder = Path("egs") / recipe.recipe
+    sets = dict.fromkeys((*recipe.eval_sets, *recipe.train_sets, *recipe.pool_sets))
+    scripts = [*sorted(folder.glob("*.py")), *(Path("utils") / f"{name}.py" for name in _TOOLS)]
+    inputs = [folder, *([plan.corpus] if plan.is_ours else []), *([Path(settings.lists)] if settings.lists else [])]
+    options = {"recipe": recipe.recipe, "full": settings.full, "seed": settings.seed}
+    return DataStep(
+        stage=0,
+        out=DATA,
+        files=tuple(sets),
+        inputs=tuple(inputs),
+        options=options if plan.is_ours else {**options, "corpus": _outline(plan.corpus)},
+        makers=(*scripts, validate, prepare),
+        make=lambda out: _prepare(plan),
+        stamp=f".{recipe.recipe}.stamp.json",
+    )
+
+
+def _outline(corpus: Path) -> list[str]:
+    """What a corpus elsewhere looks like from outside: to look at all of its files takes as long as to prepare it."""
+    places = [corpus, *corpus.glob("*"), *corpus.glob("*/*")] if corpus.is_dir() else [corpus]
+    return sorted(f"{path} {path.stat().st_mtime_ns}" for path in places)
+
+
+def _prepare(plan: Plan) -> str:
+    recipe, settings = plan.recipe, plan.settings
+    script = Path("egs") / recipe.recipe / "prepare.sh"
+    command: list[str | Path] = [script] if script.is_file() else [_SHARED, script.with_name("recipe.conf")]
+    options = ["--full", str(settings.full).lower(), "--seed", str(settings.seed)]
+    options += ["--lists", settings.lists] if settings.lists else []
+    if guard.run([command[0], *options, *command[1:], plan.corpus, DATA]):
+        raise InputError("failed (see above)", command[0])
+    utts, inspected = 0, dict[str, Inspected]()
+    absent = absent_sets(recipe.recipe, DATA)
+    for name in (*recipe.eval_sets, *recipe.train_sets, *recipe.pool_sets):
+        if name in absent:
+            continue
+        directory = plan.original(name)
+        require_outputs(0, directory)
+        count = len(read_utt2spk(directory / "utt2spk"))
+        audio = name in recipe.eval_sets and count <= _MOST_DECODED
+        problems = validate(directory, text=False, audio=audio, inspected=inspected)
+        for problem in problems[:_SHOWN]:
+            log.warning("warning: " * (problem.severity == "warning") + str(problem))
+        if errors := [problem for problem in problems if problem.severity == "error"]:
+            raise InputError(f"has {len(errors)} faults; run utils/validate_data_dir.py {directory}", directory)
+        utts += count
+    silent = [name for name in recipe.speech_sets if name not in absent and not (DATA / name / "text").is_file()]
+    if silent:
+        log.warning(f"{first_few(silent)}: no text, so that word error rates are left out")
+    return f"{len(recipe.eval_sets)} evaluation sets of {recipe.recipe} and their training data, {utts} utterances"
+
+
+SCRATCH = ("small_original", "small_scratch")
+"""The attackers that replace others whose encoder is not available."""
+
+
+def fetch_models(plan: Plan) -> None:
+    """Stage 1: fetch and verify the pretrained models of attackers and recogniser."""
+    for name in plan.models():
+        if dry_run := current_dry_run():
+            missing = models.missing_files(models.find_model(name))
+            dry_run.consider(models.store() / name, [], NOT_MADE if missing else "")
+            continue
+        log.info("%s", models.fetch(models.find_model(name)))
+
+
+def is_available(plan: Plan) -> bool:
+    """Whether the encoder of the main attacker is there or can be fetched."""
+    name = next(iter(plan.models()), "")
+    if not name:
+        return True
+    try:
+        models.fetch(models.find_model(name))
+    except InputError as error:
+        log.warning(str(error))
+        return False
+    return True
+
+
+def prepare_anonymiser(plan: Plan) -> None:
+    """Stage 2: run the program ``prepare`` beside the hook, if there is one: see docs/hooks.md."""
+    program = hook_program.find_preparation(plan.hook) if plan.hook else None
+    if plan.hook is None or program is None:
+        log.info("%s needs no preparation", plan.system)
+        return
+    sides = [[plan.original(name) for name in names] for names in (plan.recipe.train_sets, plan.recipe.pool_sets)]
+    require_outputs(0, *sides[0], *sides[1])
+    prepared = hook_program.prepared_dir(plan.hook)
+    if dry_run := current_dry_run():
+        dry_run.consider(program, [prepared], "it decides itself what it has to do")
+        return
+    settings = plan.settings
+    prepared.mkdir(parents=True, exist_ok=True)
+    command = [
+        *(str(program), *hook_program.split_options(settings.anon_options)),
+        *("--nj", str(settings.nj), "--seed", str(settings.seed)),
+        *(",".join(map(str, side)) for side in sides),
+    ]
+    with locked(prepared.with_name(f".{prepared.name}.lock"), str(prepared)):
+        code = guard.run(command, hook_input.environment(prepared))
+    if code:
+        raise InputError(f"ended with exit code {code} (see above)", program)

@@ -2,7 +2,7 @@ import pytest
 from toy_runs import make_runs
 
 from vpeval.core.errors import InputError
-from vpeval.figures.data import load_results, read_side_file, speaker_values
+from vpeval.figures.run_results import load_results, read_side_file, speaker_values
 
 
 @pytest.fixture
@@ -12,14 +12,14 @@ def results(tmp_path):
 
 def test_original_comes_first_and_attackers_from_weak_to_strong(results):
     assert results.systems == ["original", "toy"]
-    series = results.series(results.of("eer_kaldi"))
+    series = results.series(results.select("eer_kaldi"))
     assert [results.title(each) for each in series] == ["original", "ignorant", "lazy-informed"]
 
 
 def test_the_system_is_named_where_there_are_several(tmp_path):
     runs = [*make_runs(tmp_path, "a"), make_runs(tmp_path, "b")[1]]
     results = load_results(runs, tmp_path / "data")
-    titles = [results.title(each) for each in results.series(results.of("eer_kaldi"))]
+    titles = [results.title(each) for each in results.series(results.select("eer_kaldi"))]
     assert titles == ["original", "a, ignorant", "a, lazy-informed", "b, ignorant", "b, lazy-informed"]
 
 
@@ -27,13 +27,13 @@ def test_the_configuration_of_an_attacker_says_what_it_was_trained_on(tmp_path):
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf/cosine.yaml").write_text("mode: backend\nstart: ecapa\nprofile: plda\ntrained_on: same\n")
     results = load_results(make_runs(tmp_path), tmp_path / "data", attackers=tmp_path / "conf")
-    assert {entry.model for entry in results.of("eer_kaldi")} == {"unprotected", "ignorant", "semi-informed"}
+    assert {entry.attack_model for entry in results.select("eer_kaldi")} == {"unprotected", "ignorant", "semi-informed"}
 
 
 def test_values_of_speakers_come_with_their_series(results):
     values = speaker_values(results.entries, "linkability")
     assert len(values) == 3 * 2 * 2 * 6
-    assert {entry.model for entry, _ in values} == {"unprotected", "ignorant", "lazy-informed"}
+    assert {entry.attack_model for entry, _ in values} == {"unprotected", "ignorant", "lazy-informed"}
 
 
 def test_a_run_without_records_is_an_error(tmp_path):
@@ -44,7 +44,7 @@ def test_a_run_without_records_is_an_error(tmp_path):
 
 @pytest.mark.parametrize("content", ["{", "[1]", b"\xff"])
 def test_a_broken_side_file_is_an_error(results, content):
-    entry = results.of("srd_max")[0]
+    entry = results.select("srd_max")[0]
     path = entry.file("ranks")
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=r"records.ranks.json: is not.* run the scorer again|Run the scorer again"):
@@ -52,7 +52,7 @@ def test_a_broken_side_file_is_an_error(results, content):
 
 
 def test_a_missing_side_file_is_an_error_and_an_unnamed_one_is_none(results):
-    entry = results.of("srd_max")[0]
+    entry = results.select("srd_max")[0]
     entry.file("ranks").unlink()
     with pytest.raises(InputError, match="is missing"):
         read_side_file(entry, "ranks")

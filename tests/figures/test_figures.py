@@ -9,10 +9,10 @@ import pytest
 from matplotlib.patches import Rectangle
 from toy_runs import TRIALS, VALUES, make_runs, write_attributes, write_table
 
-from vpeval.figures import curves, ranks, scatter, style
+from vpeval.figures import attacker_curves, drawing, scatter, similarity_charts
+from vpeval.figures.attacker_curves import save_training
 from vpeval.figures.catalogue import CATALOGUE
-from vpeval.figures.data import Results, load_results
-from vpeval.figures.training import save_training
+from vpeval.figures.run_results import Results, load_results
 from vpeval.metrics.dsys import dsys
 from vpeval.metrics.scores import pool
 
@@ -144,7 +144,7 @@ def test_attackers_have_rows_of_rank_histograms_and_systems_stand_side_by_side(r
     more = [
         replace(entry, record=replace(entry.record, attacker="f0").with_notes({"representation": "f0"})) for entry in of
     ]
-    figure = ranks.rank_histograms(Results([*results.entries, *more], results.tables, results.data))
+    figure = similarity_charts.rank_histograms(Results([*results.entries, *more], results.tables, results.data))
     shown = [axis.get_title() for axis in figure.axes if axis.axison]
     half = len(shown) // 2
     assert len(shown) == 2 * len({entry.series for entry in of})
@@ -154,7 +154,7 @@ def test_attackers_have_rows_of_rank_histograms_and_systems_stand_side_by_side(r
 
 def test_a_rank_histogram_needs_the_file_with_the_ranks(results):
     without = [e for e in results.entries if not e.record.metric.startswith("srd")]
-    assert ranks.rank_histograms(Results(without, results.tables, results.data)) is None
+    assert similarity_charts.rank_histograms(Results(without, results.tables, results.data)) is None
 
 
 def test_scatter_matches_metrics_of_the_same_set_and_attack(figures):
@@ -194,20 +194,20 @@ def test_training_curves_have_a_panel_for_every_quantity(figures):
 )
 def test_of_attackers_who_share_a_model_the_strongest_is_shown(results, metric, weaker, stronger):
     entries = [entry for entry in results.entries if entry.record.metric == metric]
-    lazy = next(entry for entry in entries if entry.model == "lazy-informed")
+    lazy = next(entry for entry in entries if entry.attack_model == "lazy-informed")
     weak, strong = (
         replace(lazy, record=replace(lazy.record, attacker=name, value=value))
         for name, value in (("weak", weaker), ("strong", stronger))
     )
     kept = results.strongest([*entries, weak, strong])
     assert {entry.record.attacker for entry in kept if entry.series[:2] == lazy.series[:2]} == {"strong"}
-    assert {entry.model for entry in kept} == {entry.model for entry in entries}
+    assert {entry.attack_model for entry in kept} == {entry.attack_model for entry in entries}
 
 
 def test_local_linkability_is_what_dsys_integrates():
     rng = np.random.default_rng(1)
     pooled = pool(rng.normal(1, 1, 300), rng.normal(0, 1, 900))
-    local, edges = curves.local_linkability(pooled)
+    local, edges = attacker_curves.local_linkability(pooled)
     mass = np.histogram(pooled.score, edges, weights=pooled.targets)[0] / 300
     inside = local * mass
     assert inside.sum() - (inside[0] + inside[-1]) / 2 == pytest.approx(dsys(pooled))
@@ -225,8 +225,8 @@ def test_scores_of_an_attacker_share_an_axis_that_is_not_stretched_by_those_of_a
 
 def test_files_are_the_same_on_every_run(results, tmp_path):
     for place in ("one", "two"):
-        style.save(find("jaccard_mean").draw(results, "2020"), tmp_path / place, "jaccard_mean")
-    for kind in style.FORMATS:
+        drawing.save(find("jaccard_mean").draw(results, "2020"), tmp_path / place, "jaccard_mean")
+    for kind in drawing.FORMATS:
         one, two = ((tmp_path / place / f"jaccard_mean.{kind}").read_bytes() for place in ("one", "two"))
         assert one == two
         assert not re.search(rb"20\d\d-\d\d-\d\d|CreationDate", one)
@@ -234,9 +234,9 @@ def test_files_are_the_same_on_every_run(results, tmp_path):
 
 def test_colours_of_figures_follow_a_dark_page(figures):
     text = io.StringIO()
-    with matplotlib.rc_context(style.rc("eer")):
+    with matplotlib.rc_context(drawing.rc("eer")):
         figures["eer"].savefig(text, format="svg")
-    assert set(re.findall("#[0-9a-f]{6}", text.getvalue())) <= set(style.dark_colours())
+    assert set(re.findall("#[0-9a-f]{6}", text.getvalue())) <= set(drawing.dark_colours())
 
 
 def test_a_speaker_without_a_diagonal_cell_is_masked(figures):
@@ -271,7 +271,7 @@ def test_a_dollar_in_the_name_of_a_system_is_a_dollar(tmp_path):
     results = load_results(runs, tmp_path / "data")
     figure = find("eer").draw(results, "2020")
     buffer = io.StringIO()
-    with matplotlib.rc_context(style.rc("eer")):
+    with matplotlib.rc_context(drawing.rc("eer")):
         figure.savefig(buffer, format="svg")
     assert r"$\frac$" in buffer.getvalue()
 

@@ -1,4 +1,4 @@
-"""The look of all figures: colours by system, shades by attacker, and files that are the same on every run."""
+"""The common style of all figures: one colour per system, one shade per attack model, reproducible files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vpeval.records.names import ORIGINAL
 INK, MUTED, GRID, PAPER = "#1c2128", "#5c6670", "#dfe3e8", "#ffffff"
 NEUTRAL, PALE = "#5b6674", "#aeb7c1"
 PALETTE = ("#0b8a68", "#b0438f", "#8a6d00", "#5a55c4", "#c23b4b", "#00849c", "#0a6fb5", "#c8500a")
-"""Colours of systems, apart from each other for colour-blind readers, too; the original data are NEUTRAL."""
+"""Colours of systems, also distinct for colour-blind readers. Original speech is NEUTRAL."""
 
 DARK_PAPER = "#14181e"
 MARKERS = {UNPROTECTED: "s", IGNORANT: "v", LAZY: "o", SIMILAR: "D", SEMI: "^"}
@@ -71,16 +71,16 @@ _RC: dict[str, Any] = {
 
 
 def rc(name: str) -> Any:
-    """Settings under which figure `name` is drawn and saved; the salt makes the ids in its SVG its own."""
+    """The settings for drawing and saving figure `name`; the salt makes the ids of its SVG unique."""
     return {**_RC, "svg.hashsalt": f"vpeval {name}"}
 
 
 def draw(name: str, plot: Callable[[], F]) -> F:
-    """Draw figure `name` in the common look and lay it out; None where `plot` finds nothing to draw."""
+    """Draw figure `name` in the common style and lay it out; None if `plot` has nothing to draw."""
     with matplotlib.rc_context(rc(name)):
         figure = plot()
         if figure is not None:
-            # The layout is worked out once here instead of once for every format.
+            # Computes the layout once, not once for every format.
             figure.draw_without_rendering()
             figure.set_layout_engine("none")
     return figure
@@ -89,22 +89,32 @@ def draw(name: str, plot: Callable[[], F]) -> F:
 def grid(
     rows: int, columns: int, width: float = 7.4, height: float = 2.1, **options: Any
 ) -> tuple[Figure, list[list[Axes]]]:
-    """A figure of `rows` × `columns` panels; `height` is that of a row in inches."""
+    """A figure of `rows` × `columns` panels; `height` is the height of a row in inches."""
     figure = Figure(figsize=(width, height * rows + 0.5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, columns, squeeze=False, **options)
     return figure, [list(row) for row in axes]
 
 
+def panels(count: int, columns: int, height: float, **options: Any) -> tuple[Figure, list[Axes]]:
+    """A figure of `count` panels in rows of at most `columns`."""
+    columns = min(columns, count)
+    figure, axes = grid(-(-count // columns), columns, height=height, **options)
+    cells = [axis for row in axes for axis in row]
+    for axis in cells[count:]:
+        axis.set_axis_off()
+    return figure, cells[:count]
+
+
 def legend(figure: Figure, handles: Sequence[Artist]) -> None:
-    """One legend for all panels, above them, in as many columns as fit."""
+    """One legend above all panels, in as many columns as fit."""
     longest = max(len(str(handle.get_label())) for handle in handles)
     columns = int(figure.get_figwidth() / (0.55 + 0.07 * longest))
     figure.legend(handles=handles, loc="outside upper center", ncols=min(max(1, columns), len(handles)))
 
 
 def system_colours(systems: Iterable[str]) -> dict[str, str]:
-    """A colour for every system, chosen by its name, so that it keeps it from figure to figure.
+    """A colour for every system, chosen by its name, so that it is the same in all figures.
 
     >>> system_colours(["original", "mcadams"])["original"]
     '#5b6674'
@@ -121,13 +131,13 @@ def system_colours(systems: Iterable[str]) -> dict[str, str]:
     return colours
 
 
-def shade(colour: str, model: str) -> str:
-    """The colour of a system under an attack model: the stronger the attacker, the darker."""
-    return _SHADES[model](colour) if model in _SHADES else colour
+def shade(colour: str, attack_model: str) -> str:
+    """The colour of a system under an attack model: the stronger the attack, the darker."""
+    return _SHADES[attack_model](colour) if attack_model in _SHADES else colour
 
 
 def mix(colour: str, other: str, share: float) -> str:
-    """`colour` with a `share` of the `other`."""
+    """`colour` mixed with a `share` of `other`."""
     red, green, blue = ((1 - share) * a + share * b for a, b in zip(to_rgb(colour), to_rgb(other), strict=True))
     return to_hex((red, green, blue))
 
@@ -140,7 +150,7 @@ _SHADES = {
 
 
 def dark_colours() -> dict[str, str]:
-    """What every colour of the figures becomes on a dark page; there, a stronger attacker is lighter."""
+    """The colour on a dark page for every colour of the figures; there, a stronger attack is lighter."""
     pairs = {INK: "#e8ebef", MUTED: "#98a2ae", GRID: "#2d343d", PAPER: DARK_PAPER, NEUTRAL: "#a9b3bf", PALE: "#56606c"}
     for colour in PALETTE:
         bright = mix(colour, "#ffffff", 0.25)
@@ -153,9 +163,9 @@ def dark_colours() -> dict[str, str]:
     return pairs
 
 
-def model_rank(model: str) -> int:
-    """Attack models from weak to strong, others after them."""
-    return ATTACK_MODELS.index(model) if model in ATTACK_MODELS else len(ATTACK_MODELS)
+def model_rank(attack_model: str) -> int:
+    """The place of an attack model, from weak to strong; unknown ones come last."""
+    return ATTACK_MODELS.index(attack_model) if attack_model in ATTACK_MODELS else len(ATTACK_MODELS)
 
 
 def save(figure: Figure, directory: Path, name: str, formats: Iterable[str] = FORMATS) -> list[Path]:
@@ -169,8 +179,8 @@ def save(figure: Figure, directory: Path, name: str, formats: Iterable[str] = FO
     with matplotlib.rc_context(rc(name)):
         for kind in formats:
             path = directory / f"{name}.{kind}"
-            look: dict[str, Any] = {"dpi": 160, "facecolor": PAPER} if kind == "png" else {}
+            options: dict[str, Any] = {"dpi": 160, "facecolor": PAPER} if kind == "png" else {}
             with atomic_path(path) as temporary:
-                figure.savefig(temporary, format=kind, metadata=metadata[kind], **look)
+                figure.savefig(temporary, format=kind, metadata=metadata[kind], **options)
             paths.append(path)
     return paths

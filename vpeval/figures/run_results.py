@@ -1,4 +1,4 @@
-"""What the figures are drawn from: the records of run directories and the files that stand beside them."""
+"""The records of run directories, with their side files and training logs: the data of figures and reports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,10 @@ from vpeval.asv.attackers import read_attacker
 from vpeval.asv.epochs import read_epochs
 from vpeval.core.errors import InputError
 from vpeval.data.trials import read_scores, read_trials
-from vpeval.figures.style import model_rank, shade, system_colours
+from vpeval.figures.drawing import model_rank, shade, system_colours
+from vpeval.measures.base import SpeakerValue, read_speaker_values
 from vpeval.metrics.scores import PooledScores, pool
-from vpeval.protocols.speaker_values import SpeakerValue, read_speaker_values
+from vpeval.networks.configs import config_names
 from vpeval.records import side_files
 from vpeval.records.attacks import attack_model
 from vpeval.records.metrics import describe
@@ -27,32 +28,38 @@ from vpeval.records.record import Record, read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 Floats = NDArray[np.float64]
-Series = tuple[str, str, str]
-"""System, attack model and attacker: what a curve or a bar stands for."""
+
+
+class Series(NamedTuple):
+    """What a curve or a bar shows."""
+
+    system: str
+    attack_model: str
+    attacker: str
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A record, the directory of the table that it was read from, and its attack model."""
+    """A record, the directory of its table, and its attack model."""
 
     record: Record
     directory: Path
-    model: str
+    attack_model: str
 
     @property
     def series(self) -> Series:
-        """What a curve or a bar of this record stands for."""
-        return self.record.system, self.model, self.record.attacker
+        """The curve or bar that shows this record."""
+        return Series(self.record.system, self.attack_model, self.record.attacker)
 
     def file(self, what: str) -> Path | None:
-        """A side file that the record names; None where it names none."""
+        """A side file of the record, or None."""
         name = self.record.files.get(what)
         return self.directory / name if name else None
 
 
 @dataclass(frozen=True)
 class Results:
-    """All records of some tables; `data` holds the data directories, for trials and audio."""
+    """All records of some tables. `data` holds the data directories with trials and audio."""
 
     entries: Sequence[Entry]
     tables: Sequence[Path]
@@ -61,17 +68,17 @@ class Results:
 
     @cached_property
     def systems(self) -> list[str]:
-        """The original data first, then the systems in the order of the runs."""
+        """Original speech first, then the systems in the order of the runs."""
         names = dict.fromkeys(entry.record.system for entry in self.entries)
         return [*([ORIGINAL] if ORIGINAL in names else []), *(name for name in names if name != ORIGINAL)]
 
     @cached_property
     def dsys(self) -> str:
-        """The estimator of D_sys that pages speak of: the one without bias, where it was measured."""
-        return next((name for name in ("dsys_calibrated", "dsys") if self.of(name)), "dsys")
+        """The estimator of D_sys to show: the unbiased one, where it was measured."""
+        return next((name for name in ("dsys_calibrated", "dsys") if self.select(name)), "dsys")
 
-    def of(self, *metrics: str, **params: Any) -> list[Entry]:
-        """Entries of the metrics whose parameters have the given values; by series, then in the order of the files."""
+    def select(self, *metrics: str, **params: Any) -> list[Entry]:
+        """The entries of some metrics with the given parameters; by series, then in the order of the files."""
         found = [
             entry
             for entry in self.entries
@@ -81,49 +88,47 @@ class Results:
         return sorted(found, key=lambda entry: self._rank(entry.series))
 
     def series(self, entries: Iterable[Entry]) -> list[Series]:
-        """The different series of the entries: original first, then by system, from the weak attacker to the strong."""
+        """The series of some entries: original speech first, then by system, from weak to strong attackers."""
         return sorted({entry.series for entry in entries}, key=self._rank)
 
     def strongest(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Of attackers who share an attack model, the entries of the one who discloses most, on the mean of the sets.
+        """Of the attackers with the same attack model, the entries of the strongest one on the mean of the sets.
 
-        The entries are of one metric. Attackers of one model share a colour: several of them could not be told apart.
+        The entries are of one metric. Attackers with the same attack model have the same colour.
         """
         values: dict[Series, list[float]] = {}
         for entry in entries:
             values.setdefault(entry.series, []).append(-describe(entry.record.metric).better * entry.record.value)
         best: dict[tuple[str, str], Series] = {}
         for series in self.series(entries):
-            before = best.setdefault(series[:2], series)
-            if fmean(values[series]) > fmean(values[before]):
-                best[series[:2]] = series
+            key = series.system, series.attack_model
+            if fmean(values[series]) > fmean(values[best.setdefault(key, series)]):
+                best[key] = series
         return [entry for entry in entries if entry.series in best.values()]
 
     def colour(self, series: Series) -> str:
         """The colour of a series in every figure."""
-        return shade(self._colours[series[0]], series[1])
+        return shade(self._colours[series.system], series.attack_model)
 
     def title(self, series: Series) -> str:
-        """The name of a series in legends: its system where there are several, and the attack."""
-        system = series[0]
-        if system == ORIGINAL:
+        """The name of a series in legends: its system if there are several, and the attack."""
+        if series.system == ORIGINAL:
             return ", ".join([ORIGINAL, *self.attack(series).split(", ")[1:]])
-        several = len(set(self.systems) - {ORIGINAL}) > 1
-        return ", ".join(filter(None, [system if several or not series[1] else "", self.attack(series)]))
+        named = len(set(self.systems) - {ORIGINAL}) > 1 or not series.attack_model
+        return ", ".join(filter(None, [series.system if named else "", self.attack(series)]))
 
     def attack(self, series: Series) -> str:
-        """The attack model of a series, and the attacker where it has one and several share the model."""
-        system, model, attacker = series
-        several = len(self._attackers.get((system, model), ())) > 1
-        return f"{model}, {attacker}" if attacker and several else model
+        """The attack model of a series, and the attacker if several have this model."""
+        several = len(self._attackers.get(series[:2], ())) > 1
+        return f"{series.attack_model}, {series.attacker}" if series.attacker and several else series.attack_model
 
     @cached_property
     def _attackers(self) -> dict[tuple[str, str], set[str]]:
-        """Who attacks each system by each model; asked for every speaker of every figure."""
+        """The attackers of each system and attack model."""
         found: dict[tuple[str, str], set[str]] = {}
         for entry in self.entries:
-            if entry.model:
-                found.setdefault((entry.record.system, entry.model), set()).add(entry.record.attacker)
+            if entry.attack_model:
+                found.setdefault(entry.series[:2], set()).add(entry.record.attacker)
         return found
 
     @cached_property
@@ -131,12 +136,21 @@ class Results:
         return system_colours(self.systems)
 
     def _rank(self, series: Series) -> tuple[int, int, str]:
-        system, model, attacker = series
-        return self.systems.index(system), model_rank(model), attacker
+        return self.systems.index(series.system), model_rank(series.attack_model), series.attacker
+
+
+def length_order(length: int | str) -> tuple[bool, int]:
+    """Numbers of utterances in order, ``all`` last."""
+    return (True, 0) if length == "all" else (False, int(length))
+
+
+def length_title(length: int | str) -> str:
+    """The title of a panel for a number of utterances."""
+    return "all utterances" if length == "all" else f"L = {length}"
 
 
 def _find_tables(places: Sequence[Path]) -> list[Path]:
-    """The results.jsonl of run directories; a table may be named itself."""
+    """The results.jsonl of run directories; a place may also be a table."""
     tables = [place / "results.jsonl" if place.is_dir() else place for place in places]
     for table in tables:
         if not table.is_file():
@@ -152,15 +166,15 @@ def load_results(
 ) -> Results:
     """Read the tables of run directories, each number once, and training logs by the names of their attackers.
 
-    `attackers` holds the configurations of attackers, which say what they were trained on.
+    `attackers` holds the configurations of the attackers, with their training data.
     """
     tables = _find_tables(places)
-    known = {path.stem: read_attacker(path) for path in attackers.glob("*.yaml")}
+    known = {name: read_attacker(attackers / f"{name}.yaml") for name in config_names(attackers)}
     entries: dict[str, Entry] = {}
     for table in tables:
         for record in read_records(table):
-            model = attack_model(record, known.get(record.attacker))
-            entries.setdefault(record.identity, Entry(record, table.parent, model))
+            attack = attack_model(record, known.get(record.attacker))
+            entries.setdefault(record.identity, Entry(record, table.parent, attack))
     if not entries:
         raise InputError("holds no records; run the scoring stages first", tables[0])
     logs = {name: read_epochs(path) for name, path in (training or {}).items()}
@@ -168,18 +182,18 @@ def load_results(
 
 
 def read_side_file(entry: Entry, what: str) -> dict[str, Any] | None:
-    """The JSON file that a record names under `what`; None where it names none."""
+    """A side file of a record, read as JSON, or None."""
     path = entry.file(what)
     return None if path is None else side_files.read_side_file(path, what)
 
 
 def read_matrix(rows: list[list[float | None]]) -> Floats:
-    """A matrix of a side file; null is NaN."""
+    """Read a matrix of a side file; null is NaN."""
     return np.array(rows, dtype=np.float64)
 
 
 def speaker_values(entries: Iterable[Entry], metric: str) -> list[tuple[Entry, SpeakerValue]]:
-    """The values of single speakers behind the records of `metric`, each with an entry of its series."""
+    """The values of the single speakers for records of `metric`, each with an entry of its series."""
     files: dict[Path, Entry] = {}
     for entry in entries:
         if entry.record.metric == metric and (path := entry.file("per_speaker")):
@@ -190,7 +204,7 @@ def speaker_values(entries: Iterable[Entry], metric: str) -> list[tuple[Entry, S
 
 
 def read_pooled_scores(entry: Entry, data: Path) -> PooledScores | None:
-    """The scores behind a verification record, with the labels of its trials; None where either is gone."""
+    """The scores of a verification record with the labels of its trials, or None if a file is missing."""
     scores, name = entry.file("scores"), entry.record.set
     # An anonymised set may lack some of the trials.
     own = data / f"{name}_{entry.record.system}" / "trials"

@@ -1,26 +1,60 @@
-"""Rank histograms of the true speaker with their beta-binomial fit (similarity rank disclosure, Figures 1-4)."""
+"""Voice similarity matrices (supplement, 8-12) and ranks of the true speaker (similarity rank disclosure, 1-4)."""
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from vpeval.figures.data import Entry, Results, read_side_file
-from vpeval.figures.style import GRID, INK, MUTED, NEUTRAL, grid, legend
+from vpeval.editions.headline import in_challenge_mode
+from vpeval.figures.drawing import GRID, INK, MUTED, NEUTRAL, grid, legend
+from vpeval.figures.run_results import Entry, Results, read_matrix, read_side_file
 from vpeval.metrics.betabinomial import beta_binomial, fit_beta_binomial
 from vpeval.metrics.srd import uniform_band
-from vpeval.records.names import ORIGINAL
+from vpeval.records.names import CONDITIONS, ORIGINAL, set_title
 from vpeval.results.representations import representation, trained_on
 
+_COLOURS = LinearSegmentedColormap.from_list(
+    "similarity", ["#f4f7fa", "#b9d3e6", "#5d9bc9", "#1f5f9b", "#0b2a55"]
+).with_extremes(bad=NEUTRAL)
+_TITLES = {"oo": "original – original", "oa": "original – anonymised", "aa": "anonymised – anonymised"}
 _COLUMNS = 3
 
 
+def similarity_matrices(results: Results) -> Figure | None:
+    """Similarity of every pair of speakers, before, across and after anonymisation; a row per set and system."""
+    entries = in_challenge_mode(results.select("g_vd"), attrgetter("record"))
+    files = [(entry, read_side_file(entry, "matrices")) for entry in entries]
+    rows = [(entry, content) for entry, content in files if content]
+    if not rows:
+        return None
+    several = len({entry.record.system for entry, _ in rows}) > 1
+    figure, axes = grid(len(rows), len(CONDITIONS), width=6.6, height=1.8)
+    for (entry, content), row in zip(rows, axes, strict=True):
+        for condition, axis in zip(CONDITIONS, row, strict=True):
+            image = axis.imshow(np.ma.masked_invalid(read_matrix(content[condition])), cmap=_COLOURS, vmin=0, vmax=1)
+            axis.set(xticks=[], yticks=[])
+            axis.grid(False)
+            for spine in axis.spines.values():
+                spine.set_visible(False)
+        words = [entry.record.system] * several + set_title(entry.record.set).split(", ")
+        row[0].set_ylabel("\n".join(words))
+    for condition, axis in zip(CONDITIONS, axes[0], strict=True):
+        axis.set_title(_TITLES[condition])
+    figure.colorbar(
+        image, ax=[axis for row in axes for axis in row], shrink=0.5, aspect=30, pad=0.03, label="similarity"
+    ).outline.set_visible(False)
+    return figure
+
+
 def rank_histograms(results: Results) -> Figure | None:
-    """How often the true speaker has which rank: a row per attacker, the original data and all systems side by side."""
-    entries = [entry for entry in results.of("srd_max", estimator="empirical") if entry.file("ranks")]
+    """Histograms of the rank of the true speaker: a row per attacker, original speech and all systems side by side."""
+    entries = [entry for entry in results.select("srd_max", estimator="empirical") if entry.file("ranks")]
     if not entries:
         return None
     rows = _rows(entries)
@@ -31,7 +65,7 @@ def rank_histograms(results: Results) -> Figure | None:
         for entry, axis in zip(row, cells, strict=False):
             _panel(axis, entry, results)
             title = results.title(entry.series)
-            axis.set_title(f"{_heard(entry)}\n{title}" if several else title)
+            axis.set_title(f"{_representation_title(entry)}\n{title}" if several else title)
         for axis in cells[len(row) :]:
             axis.set_axis_off()
         cells[0].set_ylabel("inputs (%, square-root axis)")
@@ -47,7 +81,7 @@ def rank_histograms(results: Results) -> Figure | None:
 
 
 def _rows(entries: list[Entry]) -> list[list[Entry]]:
-    """Those of an attacker in a row, or in several rows; attackers of one representation follow each other."""
+    """The entries of an attacker in one or several rows; attackers with the same representation are neighbours."""
     found: dict[tuple[str, str, str], list[Entry]] = {}
     for entry in entries:
         key = representation(entry.record), trained_on(entry.record), entry.record.attacker
@@ -57,7 +91,7 @@ def _rows(entries: list[Entry]) -> list[list[Entry]]:
     return [found[key][start : start + _COLUMNS] for key in order for start in range(0, len(found[key]), _COLUMNS)]
 
 
-def _heard(entry: Entry) -> str:
+def _representation_title(entry: Entry) -> str:
     name, attacker = representation(entry.record), entry.record.attacker
     return name if name == attacker else f"{name} ({attacker})"
 
@@ -71,21 +105,21 @@ def _panel(axis: Axes, entry: Entry, results: Results) -> None:
     axis.bar(rank, counts / counts.sum(), 0.85, color=results.colour(entry.series))
     axis.plot(rank, fit, color=INK, lw=1.2)
     axis.axhline(1 / n, color=MUTED, lw=1, ls=(0, (1, 1.5)))
-    # The square root keeps bars rooted at 0 and still shows the tail beside a high first rank.
+    # With a square-root axis, bars start at 0 and the tail is visible next to a high first rank.
     axis.set_yscale("function", functions=(np.sqrt, np.square))
     axis.set_ylim(0, 1)
     axis.set_yticks([0, 0.01, 0.05, 0.1, 0.25, 0.5, 1], ["0", "1", "5", "10", "25", "50", "100"])
     axis.set_xticks(sorted({1, *range(10, n, 10), n}) if n >= 15 else rank)
     axis.set_xlim(0.2, n + 0.8)
     axis.grid(False, axis="x")
-    told = [_number(entry, "max."), f"rank 1: {100 * counts[0] / counts.sum():.1f} %"]
-    for other in results.of("srd_mean", estimator="empirical"):
+    lines = [_number(entry, "max."), f"rank 1: {100 * counts[0] / counts.sum():.1f} %"]
+    for other in results.select("srd_mean", estimator="empirical"):
         if other.series == entry.series:
-            told.insert(1, _number(other, "mean"))
-    axis.text(0.98, 0.97, "\n".join(told), transform=axis.transAxes, ha="right", va="top")
+            lines.insert(1, _number(other, "mean"))
+    axis.text(0.98, 0.97, "\n".join(lines), transform=axis.transAxes, ha="right", va="top")
 
 
 def _number(entry: Entry, name: str) -> str:
-    """A disclosure, and what uniform ranks would measure."""
+    """A disclosure, with its value for uniform ranks."""
     floor = entry.record.notes.get("floor")
     return f"{name} {entry.record.value:.2f} bit" + (f" (floor {floor:.2f})" if floor is not None else "")

@@ -1,11 +1,11 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Score an n-best list with a language model whose weight and insertion penalty are chosen on another set.
+"""Score an n-best list with a language model; its weight and insertion penalty are tuned on another set.
 
 Usage: local/tune_lm.py [options] <lm.arpa> <tune-ref> <tune-nbest> <nbest> <out-text>
  e.g.: local/tune_lm.py exp/mini/lm/large.arpa dev/ref dev/nbest test/nbest test/hyp_large
 
-Tries all weights on <tune-nbest>, takes those with the fewest word errors, writes the words that they choose from
-<nbest>, and prints the weights as <lmwt>_<wip>. The challenge tunes on the scored set itself: give it twice for that.
+Tries all weights on <tune-nbest>, uses those with the fewest word errors to choose from <nbest>, writes the chosen
+words, and prints the weights as <lmwt>_<wip>. The challenge tunes on the scored set itself: give it twice for that.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument(
         "--wip", type=penalties, default="0.0,0.5,1.0", metavar="X,Y", help="penalties tried (default: 0.0,0.5,1.0)"
     )
-    parser.add_argument("--normalizer", choices=NORMALIZERS, default="vpc2020", help="edition whose rules hold")
+    parser.add_argument("--normalizer", choices=NORMALIZERS, default="vpc2020", help="text rules of this edition")
     parser.add_argument("lm", metavar="lm.arpa")
     parser.add_argument("tune_ref", metavar="tune-ref")
     parser.add_argument("tune_nbest", metavar="tune-nbest")

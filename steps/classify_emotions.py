@@ -4,8 +4,8 @@
 Usage: steps/classify_emotions.py <models-dir> <features-dir> <out-dir> <data-dir> ...
  e.g.: steps/classify_emotions.py exp/ravdess/ser/models exp/ravdess/ser/features exp/ravdess/ser data/ravdess_enrolls
 
-Makes <out-dir>/<name of data-dir>/predictions for local/score_uar.py. Every speaker is judged by the classifier of the
-fold that spk2fold names, which has not heard the speaker.
+Makes <out-dir>/<name of data-dir>/predictions for local/score_uar.py. The emotions of a speaker are recognised by the
+classifier of the fold in spk2fold, which was not trained on the speaker.
 """
 
 from pathlib import Path

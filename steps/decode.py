@@ -7,7 +7,7 @@ Usage: steps/decode.py [options] <conf> <out-dir> <data-dir> ...
 Makes <out-dir>/<name of data-dir>/ with the hypotheses as a Kaldi text file and, where the recogniser decodes with a
 language model, an n-best list with acoustic scores for local/tune_lm.py. A recogniser that comes with its own small and
 large language model gives text_small and text_large, and text is a copy of the latter. Directories that are up to date
-are skipped; an interrupted call goes on where it stopped.
+are skipped; after an interruption, the same command continues.
 """
 
 from pathlib import Path

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Take anonymised files that were made elsewhere in the place of a hook.
+"""Import anonymised files that were made elsewhere, instead of running a hook.
 
 Usage: steps/import_anonymized.py [options] <folder> <system> <data-dir> ...
  e.g.: steps/import_anonymized.py /my/anonymised mine data/mini_dev_enrolls data/mini_dev_trials_f

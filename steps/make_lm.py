@@ -20,7 +20,7 @@ def main() -> None:
     parser.add_argument(
         "--min-count", type=script.positive, default=1, metavar="N", help="drop rarer n-grams of order 2 and more"
     )
-    parser.add_argument("--normalizer", choices=NORMALIZERS, default="vpc2020", help="edition whose spelling holds")
+    parser.add_argument("--normalizer", choices=NORMALIZERS, default="vpc2020", help="text rules of this edition")
     parser.add_argument("out", metavar="out.arpa")
     parser.add_argument("text", nargs="+")
     args = parser.parse_args()

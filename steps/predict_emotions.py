@@ -4,8 +4,8 @@
 Usage: steps/predict_emotions.py [options] <models-dir> <out-dir> <data-dir> ...
  e.g.: steps/predict_emotions.py --nj 2 models/ser exp/ser data/IEMOCAP_dev data/IEMOCAP_dev_mcadams
 
-Makes <out-dir>/<name of data-dir>/predictions for local/score_uar.py. Where the data have spk2fold, each speaker is
-judged by the classifier in <models-dir>/fold_<fold>, otherwise all by the one in <models-dir>.
+Makes <out-dir>/<name of data-dir>/predictions for local/score_uar.py. Where the data have spk2fold, the
+classifier of a speaker is <models-dir>/fold_<fold>, otherwise that of all is <models-dir>.
 """
 
 from vpeval.asr.decoding import predict_emotions

@@ -1,6 +1,6 @@
 """Does a hook keep the contract of docs/hooks.md? A few utterances, five calls, a verdict on each rule.
 
-The hook runs on a trial set, some of whose audio is there twice under two names; on the same set again; on its halves,
+The hook runs on a trial set that has some of its audio twice under two names; on the same set again; on its halves,
 one of them with its lines in reverse order; and on the same audio as an enrolment set. What it writes is compared.
 """
 
@@ -151,7 +151,7 @@ def _repeatable(whole: Call, again: Call, parts: dict[str, Path]) -> Iterator[Ve
     if other := _different(whole.written, parts):
         text = (
             f"{first_few(other)} depends on which other utterances are in the call, or on their order; draw from "
-            f"utt2seed only, and take what concerns a whole speaker from ${WHOLE_SET}"
+            f"utt2seed only, and read data of a whole speaker from ${WHOLE_SET}"
         )
         yield Verdict("independent of nj and order", "fail", text)
     else:

@@ -33,6 +33,7 @@ from vpeval.core.tables import is_pipe, read_table, write_table
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import first_few
 from vpeval.jobs import batch
+from vpeval.jobs.code import Maker
 from vpeval.jobs.shards import Shards
 from vpeval.jobs.stamps import fingerprint
 
@@ -148,7 +149,7 @@ def make_target(anonymiser: Anonymiser, source: Path, out: Path) -> batch.Target
     hook, seed, level = anonymiser.hook, anonymiser.seed, anonymiser.level
     files = hook_program.files_of(hook)
     options = {"options": anonymiser.provenance.options, "level": level, "seed": seed, "out": out}
-    makers = [hook_input, anonymised_set, *hook_program.library_code(hook)]
+    makers: list[Maker] = [hook_input, anonymised_set, *hook_program.library_code(hook)]
     made_from = fingerprint([source, *files], options, makers)
     return batch.Target(partial(seeded, source, seed, level), out, made_from, source, tuple(files))
 

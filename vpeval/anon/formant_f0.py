@@ -1,7 +1,7 @@
 """Formants, pitch and tempo moved by factors: signal processing in the spirit of system I1 of the challenges.
 
-The vocoder takes the speech apart; the envelope is stretched along frequency, log F0 is shifted and its range scaled
-around its mean, time is stretched, and the vocoder puts the speech together again.
+The vocoder analyses the speech; the envelope is stretched along frequency, log F0 is shifted and its range scaled
+around its mean, time is stretched, and the vocoder synthesises speech again.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vpeval.anon.vocoder import Speech, analyze, synthesize
 from vpeval.audio.vtln import warp_map
+from vpeval.core.arrays import AnyFloats, Floats
 
 _LOWEST_F0, _HIGHEST_F0 = 60.0, 500.0
 
@@ -26,7 +26,7 @@ class Change:
     f0_range: float = 1.0
     rate: float = 1.0
 
-    def __call__(self, wave: NDArray[np.floating], rng: np.random.Generator) -> NDArray[np.float64]:
+    def __call__(self, wave: AnyFloats, rng: np.random.Generator) -> Floats:
         """Change 16 kHz speech; `rng` makes the noise of unvoiced sounds."""
         speech = self.apply(analyze(wave))
         return synthesize(speech, max(1, round(len(wave) / self.rate)), rng)
@@ -44,7 +44,7 @@ class Change:
         warped = envelope[:, bins] + (source - bins) * (envelope[:, bins + 1] - envelope[:, bins])
         return Speech(self._f0(speech.f0)[near], warped, speech.noise[near])
 
-    def _f0(self, f0: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _f0(self, f0: Floats) -> Floats:
         voiced = f0 > 0
         if not voiced.any():
             return f0
@@ -55,7 +55,7 @@ class Change:
 
 
 def draw_change(rng: np.random.Generator) -> Change:
-    """A change that is heard: formants by 8–18 % and pitch by 15–40 %, both up or both down; range and rate a bit."""
+    """A change that is audible: formants by 8–18 % and pitch by 15–40 %, both up or both down; range and rate a bit."""
     up = rng.random() < 0.5
     formants, f0 = 1 + rng.uniform(0.08, 0.18), 1 + rng.uniform(0.15, 0.4)
     return Change(

@@ -12,8 +12,8 @@ from pathlib import Path
 from vpeval.audio.io import read_pipe_as_wave
 from vpeval.core import seeds
 from vpeval.core.errors import InputError
+from vpeval.core.tables import is_pipe
 from vpeval.data.directory import DataDir
-from vpeval.data.layout import is_pipe
 
 SEEDS = "utt2seed"
 WHOLE_SET = "VPEVAL_HOOK_SET"

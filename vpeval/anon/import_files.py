@@ -20,9 +20,9 @@ from vpeval.core import processes
 from vpeval.core.errors import InputError
 from vpeval.core.locks import locked
 from vpeval.core.publish import publish, refuse_overlap, refuse_target
-from vpeval.corpora.convert import to_16khz
+from vpeval.corpora.utterances import to_16khz
 from vpeval.data.directory import DataDir
-from vpeval.data.layout import is_split, first_few, read_places
+from vpeval.data.layout import first_few, is_split, read_places
 from vpeval.jobs.audio_digest import AudioFiles
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.progress import log_skipped

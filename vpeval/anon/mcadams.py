@@ -14,10 +14,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.core.arrays import AnyFloats, Floats, Floats32
 from vpeval.core.errors import InputError
 
 Edition = Literal["2020", "2022", "2024"]
-Real = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 Guess = NDArray[Any]  # complex, of either precision
 
@@ -41,7 +41,7 @@ class McAdams:
     clip_angles: bool = True
     peak: float = 1.0
 
-    def __call__(self, wave: NDArray[np.float32], rate: int) -> Real:
+    def __call__(self, wave: Floats32, rate: int) -> Floats:
         """Anonymise mono samples; the output has the length of the input and, unless silent, the edition's peak."""
         size, shift = int(self.window_seconds * rate), int(self.shift_seconds * rate)
         if not 0 < self.order < size or not 0 < shift <= size:
@@ -66,7 +66,7 @@ class McAdams:
         # Digital silence stays silent, rather than becoming rounding errors at full scale.
         return output * (self.peak / highest) if highest > 0 and np.any(wave) else output
 
-    def _transform(self, frames: Real) -> Real:
+    def _transform(self, frames: Floats) -> Floats:
         lpc = burg(frames + _EPS, self.order)
         return filter_all_pole(polynomials(self._move(roots(lpc))), filter_fir(lpc, frames))
 
@@ -93,7 +93,7 @@ def draw_alpha(name: Edition, rng: np.random.Generator) -> float:
     return 0.8 if name == "2020" else float(rng.uniform(0.5, 0.9))
 
 
-def burg(frames: Real, order: int) -> Real:
+def burg(frames: Floats, order: int) -> Floats:
     """Linear prediction coefficients [1, a1, …] of every column by Burg's method."""
     lpc = np.zeros((order + 1, frames.shape[1]))
     lpc[0] = 1
@@ -114,7 +114,7 @@ def burg(frames: Real, order: int) -> Real:
     return lpc
 
 
-def roots(coefficients: Real) -> Complex:
+def roots(coefficients: Floats) -> Complex:
     """Roots of the polynomials whose coefficients, highest power first and 1, are the columns.
 
     Ehrlich and Aberth's iteration on all columns at once, three times as fast as eigenvalues of companion matrices.
@@ -131,10 +131,10 @@ def roots(coefficients: Real) -> Complex:
     return found
 
 
-def _aberth(coefficients: Real, most_steps: int = 40) -> Complex:
+def _aberth(coefficients: Floats, most_steps: int = 40) -> Complex:
     order = len(coefficients) - 1
     radius = np.abs(coefficients[-1]) ** (0.5 / order)
-    # Off the real axis and not symmetric to it, or pairs of real roots would never be told apart.
+    # Off the real axis and not symmetric to it, or pairs of real roots would never separate.
     guess = radius * np.exp(2j * np.pi * (np.arange(order)[:, None] + 0.45) / order)
     guess = _approach(coefficients, guess)
     found = np.empty_like(guess)
@@ -152,7 +152,7 @@ def _aberth(coefficients: Real, most_steps: int = 40) -> Complex:
     return found
 
 
-def _approach(coefficients: Real, guess: Complex) -> Complex:
+def _approach(coefficients: Floats, guess: Complex) -> Complex:
     """The first steps, which need no precision, at half the price."""
     rough, coarse = guess.astype(np.complex64), coefficients.astype(np.float32)
     for _ in range(7):
@@ -160,7 +160,7 @@ def _approach(coefficients: Real, guess: Complex) -> Complex:
     return rough.astype(np.complex128)
 
 
-def _aberth_step(coefficients: NDArray[np.floating], guess: Guess) -> Guess:
+def _aberth_step(coefficients: AnyFloats, guess: Guess) -> Guess:
     """Newton's step at each guess, held off by the other guesses."""
     value = np.ones_like(guess)
     slope = np.zeros_like(guess)
@@ -189,7 +189,7 @@ def _push(guess: Guess) -> Guess:
     return push[:order]
 
 
-def _eigenvalues(coefficients: Real) -> Complex:
+def _eigenvalues(coefficients: Floats) -> Complex:
     order = len(coefficients) - 1
     companion = np.zeros((coefficients.shape[1], order, order))
     companion[:, 0] = -coefficients[1:].T
@@ -197,7 +197,7 @@ def _eigenvalues(coefficients: Real) -> Complex:
     return np.linalg.eigvals(companion).T.astype(np.complex128)
 
 
-def polynomials(roots: Complex) -> Real:
+def polynomials(roots: Complex) -> Floats:
     """Coefficients, highest power first, of the real polynomials that have the columns as roots."""
     coefficients = np.zeros((len(roots) + 1, roots.shape[1]), np.complex128)
     coefficients[0] = 1
@@ -206,7 +206,7 @@ def polynomials(roots: Complex) -> Real:
     return coefficients.real
 
 
-def filter_fir(taps: Real, frames: Real) -> Real:
+def filter_fir(taps: Floats, frames: Floats) -> Floats:
     """Every column of `frames` through its own column of `taps`, from rest."""
     output = taps[0] * frames
     for delay, tap in enumerate(taps[1:], start=1):
@@ -214,7 +214,7 @@ def filter_fir(taps: Real, frames: Real) -> Real:
     return output
 
 
-def filter_all_pole(taps: Real, frames: Real) -> Real:
+def filter_all_pole(taps: Floats, frames: Floats) -> Floats:
     """Every column of `frames` through one over its own column of `taps`, from rest."""
     order = len(taps) - 1
     output = np.zeros((order + len(frames), frames.shape[1]))

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from vpeval.audio.f0 import track_pyin
 from vpeval.audio.io import RATE
-
-Real = NDArray[np.float64]
+from vpeval.core.arrays import AnyFloats, Counts, Floats
 
 HOP = RATE // 100
 FFT = 1024
@@ -33,19 +32,19 @@ _BLOCK = 256
 class Speech:
     """One row per 10 ms: F0 in Hz (0: unvoiced), log power spectrum, share of noise in each band."""
 
-    f0: Real
-    envelope: Real
-    noise: Real
+    f0: Floats
+    envelope: Floats
+    noise: Floats
 
 
-def analyze(wave: NDArray[np.floating]) -> Speech:
+def analyze(wave: AnyFloats) -> Speech:
     """The parameters of 16 kHz speech."""
     samples = np.asarray(wave, np.float64)
     f0 = np.nan_to_num(track_pyin(samples.astype(np.float32)))
     return Speech(f0, envelope(samples, f0), noisiness(samples, f0))
 
 
-def envelope(wave: Real, f0: Real) -> Real:
+def envelope(wave: Floats, f0: Floats) -> Floats:
     """Log power spectrum without harmonics, frames x 513 bins."""
     pitch = np.where(f0 > 0, f0, _UNVOICED_F0)
     half = np.arange(-FFT // 2, FFT // 2)
@@ -63,14 +62,14 @@ def envelope(wave: Real, f0: Real) -> Real:
     return result
 
 
-def _smooth(power: Real, width: Real) -> Real:
+def _smooth(power: Floats, width: Floats) -> Floats:
     """Mean over a stretch of `width` Hz around every bin."""
     mirrored = np.concatenate((power[:, BINS // 2 : 0 : -1], power, power[:, -2 : -BINS // 2 - 2 : -1]), axis=1)
     total = np.pad(np.cumsum(mirrored, axis=1), ((0, 0), (1, 0)))
     reach = width / 2 * FFT / RATE
     middle = np.arange(BINS) + BINS // 2 + 0.5
 
-    def sum_below(edge: Real) -> Real:
+    def sum_below(edge: Floats) -> Floats:
         whole = edge.astype(np.int64)
         low = np.take_along_axis(total, whole, axis=1)
         return low + (edge - whole) * (np.take_along_axis(total, whole + 1, axis=1) - low)
@@ -78,13 +77,13 @@ def _smooth(power: Real, width: Real) -> Real:
     return (sum_below(middle + reach) - sum_below(middle - reach)) / (2 * reach)
 
 
-def _lifter(log_power: Real, f0: Real) -> Real:
+def _lifter(log_power: Floats, f0: Floats) -> Floats:
     quefrency = np.arange(BINS) / RATE
     lifter = np.sinc(f0 * quefrency) * (1 - 2 * _Q1 + 2 * _Q1 * np.cos(2 * np.pi * f0 * quefrency))
     return np.fft.rfft(np.fft.irfft(log_power, FFT) * np.concatenate((lifter, lifter[:, -2:0:-1]), axis=1), FFT).real
 
 
-def noisiness(wave: Real, f0: Real) -> Real:
+def noisiness(wave: Floats, f0: Floats) -> Floats:
     """Share of noise (0 to 1) of every frame in every band: what a pitch period does not repeat; 1 where unvoiced."""
     result = np.ones((len(f0), len(BAND_EDGES) - 1))
     voiced = np.flatnonzero(f0)
@@ -107,14 +106,14 @@ def noisiness(wave: Real, f0: Real) -> Real:
     return result
 
 
-def _band(wave: Real, low: float, high: float) -> Real:
+def _band(wave: Floats, low: float, high: float) -> Floats:
     spectrum = np.fft.rfft(wave)
     frequency = np.fft.rfftfreq(len(wave), 1 / RATE)
     spectrum[(frequency < low) | (frequency > high)] = 0
     return np.fft.irfft(spectrum, len(wave))
 
 
-def synthesize(speech: Speech, length: int, rng: np.random.Generator) -> Real:
+def synthesize(speech: Speech, length: int, rng: np.random.Generator) -> Floats:
     """`length` samples with the parameters of `speech`."""
     output = np.zeros(length + 2 * FFT)
     _add_noise(output, speech, rng)
@@ -124,7 +123,7 @@ def synthesize(speech: Speech, length: int, rng: np.random.Generator) -> Real:
     return output[FFT : FFT + length]
 
 
-def _noise_gain(noise: Real) -> Real:
+def _noise_gain(noise: Floats) -> Floats:
     """Noise share of every bin from that of the bands."""
     centres = [(low + high) / 2 for low, high in pairwise(BAND_EDGES)]
     place = np.interp(np.arange(BINS) * RATE / FFT, centres, np.arange(len(centres)))
@@ -133,7 +132,7 @@ def _noise_gain(noise: Real) -> Real:
     return noise[:, low] + (place - low) * (noise[:, high] - noise[:, low])
 
 
-def _add_noise(output: Real, speech: Speech, rng: np.random.Generator) -> None:
+def _add_noise(output: Floats, speech: Speech, rng: np.random.Generator) -> None:
     window = np.hanning(2 * HOP + 1)[:-1]
     white = rng.standard_normal(len(output) + 2 * HOP)
     frames = np.arange(len(speech.f0))
@@ -144,7 +143,7 @@ def _add_noise(output: Real, speech: Speech, rng: np.random.Generator) -> None:
     _overlap_add(output, shaped, frames * HOP + FFT - HOP)
 
 
-def _pulses(f0: Real, length: int) -> tuple[Real, Real]:
+def _pulses(f0: Floats, length: int) -> tuple[Floats, Floats]:
     """Times (in samples, fractional) and periods of pitch pulses: where the running phase passes a whole turn."""
     frame = np.arange(length) / HOP
     near = np.minimum(np.rint(frame).astype(np.int64), len(f0) - 1)
@@ -159,7 +158,7 @@ def _pulses(f0: Real, length: int) -> tuple[Real, Real]:
     return times, RATE / smooth[last]
 
 
-def _add_pulses(output: Real, speech: Speech, times: Real, periods: Real) -> None:
+def _add_pulses(output: Floats, speech: Speech, times: Floats, periods: Floats) -> None:
     frame = np.minimum(times / HOP, len(speech.f0) - 1)
     low = frame.astype(np.int64)
     after = np.minimum(low + 1, len(speech.f0) - 1)
@@ -176,14 +175,14 @@ def _add_pulses(output: Real, speech: Speech, times: Real, periods: Real) -> Non
     _overlap_add(output, responses, np.floor(times).astype(np.int64) + FFT)
 
 
-def _minimum_phase(log_gain: Real) -> NDArray[np.complex128]:
+def _minimum_phase(log_gain: Floats) -> NDArray[np.complex128]:
     cepstrum = np.fft.irfft(log_gain, FFT)
     cepstrum[:, 1 : FFT // 2] *= 2
     cepstrum[:, FFT // 2 + 1 :] = 0
     return np.exp(np.fft.rfft(cepstrum, FFT))
 
 
-def _overlap_add(output: Real, pieces: Real, starts: NDArray[np.int64]) -> None:
+def _overlap_add(output: Floats, pieces: Floats, starts: Counts) -> None:
     places = starts[:, None] + np.arange(pieces.shape[1])
     inside = places < len(output)
     output += np.bincount(places[inside], pieces[inside], len(output))

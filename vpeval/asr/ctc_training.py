@@ -34,7 +34,7 @@ from vpeval.core.seeds import derive, generator
 from vpeval.data.directory import DataDir
 from vpeval.data.text import NORMALIZERS
 from vpeval.networks import compute
-from vpeval.networks.checkpoints import Checkpointer
+from vpeval.networks.speechbrain import Checkpointer
 
 log = logging.getLogger(__name__)
 BLANK = 0

@@ -12,6 +12,7 @@ from vpeval.core.lazy import Deferred
 from vpeval.core.models import find_model
 from vpeval.core.tables import write_table
 from vpeval.jobs import batch
+from vpeval.jobs.code import Maker
 from vpeval.jobs.shards import Shards
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.networks.configs import config_files, stored_model
@@ -30,7 +31,7 @@ def decode(
     then a copy of the latter.
     """
     inputs = [*config_files(conf), *([lm] if lm else [])]
-    makers = [_DECODER, write_texts, recogniser_class(conf)]
+    makers: list[Maker] = [_DECODER, write_texts, recogniser_class(conf)]
     model = stored_model(conf)
     hashes = dict(find_model(model).files) if model else {}
     targets = [batch.target(path, out / path.name, inputs, makers, model=hashes) for path in data]
@@ -56,7 +57,7 @@ def predict_emotions(
 
     `interface` names a class of the models' own custom_interface.py, which is then run.
     """
-    makers = [_EMOTIONS, write_table]
+    makers: list[Maker] = [_EMOTIONS, write_table]
     targets = [batch.target(path, out / path.name, [models], makers, interface=interface) for path in data]
     task = batch.Task(
         "emotions", _EMOTIONS, _collect_predictions, (str(models), interface), tables=("wav.scp", "spk2fold")
@@ -75,13 +76,20 @@ def recognise_emotions(
     features, models = out / "features", out / "models"
     extract_embeddings(conf, features, [*original, *anonymised], cmd, nj)
     inputs = (conf, *(features / path.name for path in original), *original)
-    training = Step(10, models, (FOLDS,), inputs, {}, (train_emotions,))
-    bring_up_to_date([(training, lambda _: train_emotions(conf, features, models, original))], "emotion recogniser")
-    steps = [
-        (
-            Step(10, out / path.name, ("predictions",), (models, features / path.name, path), {}, (classify_emotions,)),
-            partial(classify_emotions, models, features, path),
-        )
-        for path in (*original, *anonymised)
-    ]
-    bring_up_to_date(steps, "predictions of emotions")
+    training = Step(
+        10, models, (FOLDS,), inputs, {}, (train_emotions,), lambda _: train_emotions(conf, features, models, original),
+        commands=lambda: [["steps/train_ser.py", *map(str, (conf, features, models, *original))]],
+    )  # fmt: skip
+    bring_up_to_date([training], "emotion recogniser")
+    bring_up_to_date(
+        [_classification(models, features, out, path) for path in (*original, *anonymised)], "predictions of emotions"
+    )
+
+
+def _classification(models: Path, features: Path, out: Path, source: Path) -> Step:
+    """The predictions of a data directory."""
+    inputs, make = (models, features / source.name, source), partial(classify_emotions, models, features, source)
+    return Step(
+        10, out / source.name, ("predictions",), inputs, {}, (classify_emotions,), make,
+        commands=lambda: [["steps/classify_emotions.py", *map(str, (models, features, out, source))]],
+    )  # fmt: skip

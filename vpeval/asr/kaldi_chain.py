@@ -93,7 +93,7 @@ def from_vosk(source: Path, small: NGram, large: NGram | None, out: Path) -> lis
         write_text(new / MARK, f"made from {source.resolve()}\n")
     if lacking:
         log.warning(
-            "%d words of the language model are not in the dictionary of %s and are never heard", lacking, source
+            "%d words of the language model are not in the dictionary of %s and are never recognised", lacking, source
         )
     return [SMALL, LARGE] if large else [SMALL]
 

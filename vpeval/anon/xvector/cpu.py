@@ -14,14 +14,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vpeval.anon import vocoder
-from vpeval.anon.xvector.features import Example, Matrix, frame_count, pitch_features
+from vpeval.anon.xvector.features import Example, frame_count, pitch_features
 from vpeval.audio.io import RATE
+from vpeval.core.arrays import AnyFloats, Floats, Floats32
 from vpeval.core.files import atomic_path
-from vpeval.networks.weights import fill, load_state, read_size
+from vpeval.networks.compute import fill, load_state, read_size
 
 log = logging.getLogger(__name__)
 MELS = 80
@@ -73,33 +73,33 @@ class _Block(nn.Module):
         return hidden + nn.functional.gelu(inner)
 
 
-def to_target(speech: vocoder.Speech, frames: int) -> Matrix:
+def to_target(speech: vocoder.Speech, frames: int) -> Floats32:
     """The vocoder's parameters as the acoustic model has them: 2 · `frames` rows."""
     rows = np.concatenate((speech.envelope @ _to_mel().T, speech.noise), axis=1)
     rows = np.pad(rows[: 2 * frames], ((0, max(0, 2 * frames - len(rows))), (0, 0)), mode="edge")
     return rows.astype(np.float32)
 
 
-def from_target(rows: NDArray[np.floating], f0: NDArray[np.float64]) -> vocoder.Speech:
+def from_target(rows: AnyFloats, f0: Floats) -> vocoder.Speech:
     """The other way round; the noisiness of unvoiced frames is 1 by definition."""
     noise = np.where(f0[:, None] > 0, np.clip(rows[:, MELS:], 0, 1), 1.0)
     return vocoder.Speech(f0, rows[:, :MELS] @ _from_mel().T, noise)
 
 
-def _mel_places() -> NDArray[np.float64]:
+def _mel_places() -> Floats:
     top = 2595 * np.log10(1 + RATE / 2 / 700)
     return 700 * (10 ** (np.linspace(0, top, MELS) / 2595) - 1)
 
 
 @cache
-def _from_mel() -> NDArray[np.float64]:
+def _from_mel() -> Floats:
     """Linear interpolation from mel-spaced frequencies to bins, 513 x 80."""
     bins = np.arange(vocoder.BINS) * RATE / vocoder.FFT
     return np.stack([np.interp(bins, _mel_places(), row) for row in np.eye(MELS)], axis=1)
 
 
 @cache
-def _to_mel() -> NDArray[np.float64]:
+def _to_mel() -> Floats:
     """Weighted means of bins around mel-spaced frequencies, 80 x 513."""
     bins = np.arange(vocoder.BINS) * RATE / vocoder.FFT
     places = _mel_places()
@@ -178,8 +178,8 @@ class CpuSynthesizer:
 
     @torch.inference_mode()
     def synthesize(
-        self, content: Matrix, f0: NDArray[np.float64], speaker: Matrix, length: int, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+        self, content: Floats32, f0: Floats, speaker: Floats32, length: int, rng: np.random.Generator
+    ) -> Floats:
         """`length` samples that say `content` with pitch `f0` and the voice of `speaker`."""
         inputs = (content, pitch_features(f0), speaker)
         rows = self.model(*(torch.from_numpy(np.asarray(array, np.float32))[None] for array in inputs))[0]
@@ -208,7 +208,7 @@ class CpuBackend:
     size: Size
     training: Training
 
-    def target(self, wave: np.ndarray, f0: NDArray[np.float64]) -> Matrix:
+    def target(self, wave: np.ndarray, f0: Floats) -> Floats32:
         """Envelope and noisiness, as the vocoder sees them."""
         samples = np.asarray(wave, np.float64)
         speech = vocoder.Speech(f0, vocoder.envelope(samples, f0), vocoder.noisiness(samples, f0))

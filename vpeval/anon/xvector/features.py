@@ -1,4 +1,4 @@
-"""Step 1 of B1: what is said (content features, 50 frames a second) and how high the voice is (F0)."""
+"""Step 1 of B1: content features (50 frames a second) and F0."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from vpeval.audio.f0 import track_pyin
 from vpeval.core import models
+from vpeval.core.arrays import AnyFloats, Floats, Floats32
 from vpeval.core.errors import InputError
 from vpeval.networks import compute
-from vpeval.networks.weights import load_weights
+from vpeval.networks.compute import load_weights
 
 FRAME = 320  # samples per frame of content features: 20 ms
 _MARGIN = 25  # frames of silence after the speech, which Whisper expects to end somewhere
 _WHISPER_FRAMES = 1500
-
-Matrix = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -31,18 +29,18 @@ class Example:
     Its content in several disguises, F0 (two values per frame), the speaker's vector, and the target of a back end.
     """
 
-    contents: tuple[Matrix, ...]
-    f0: NDArray[np.float64]
-    speaker: Matrix
-    target: Matrix
+    contents: tuple[Floats32, ...]
+    f0: Floats
+    speaker: Floats32
+    target: Floats32
 
 
 class Synthesizer(Protocol):
     """What makes speech of content, F0 and speaker vector."""
 
     def synthesize(
-        self, content: Matrix, f0: NDArray[np.float64], speaker: Matrix, length: int, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+        self, content: Floats32, f0: Floats, speaker: Floats32, length: int, rng: np.random.Generator
+    ) -> Floats:
         """`length` samples that say `content` with pitch `f0` in the voice of `speaker`."""
 
     def save(self, path: Path) -> None:
@@ -52,7 +50,7 @@ class Synthesizer(Protocol):
 class Backend(Protocol):
     """A kind of synthesizer: what it learns from, how it learns, and how it is loaded."""
 
-    def target(self, wave: np.ndarray, f0: NDArray[np.float64]) -> Matrix:
+    def target(self, wave: np.ndarray, f0: Floats) -> Floats32:
         """What the synthesizer shall learn to make of an utterance."""
 
     def train(self, examples: Sequence[Example]) -> Synthesizer:
@@ -67,7 +65,7 @@ class Content(Protocol):
 
     dimension: int
 
-    def __call__(self, wave: np.ndarray) -> Matrix:
+    def __call__(self, wave: np.ndarray) -> Floats32:
         """Frames x dimension of mono 16 kHz samples, a row for every 20 ms."""
 
 
@@ -81,17 +79,17 @@ class WhisperContent:
         self.whisper = WhisperModel(str(directory), device="cpu", compute_type="int8", cpu_threads=1)
         self.dimension = 512
 
-    def __call__(self, wave: np.ndarray) -> Matrix:
-        """Piece by piece when the speech is longer than Whisper's window."""
-        piece = (_WHISPER_FRAMES - _MARGIN) * FRAME
-        parts = [self._encode(wave[start : start + piece]) for start in range(0, max(1, len(wave)), piece)]
+    def __call__(self, wave: np.ndarray) -> Floats32:
+        """In chunks when the speech is longer than Whisper's window."""
+        chunk = (_WHISPER_FRAMES - _MARGIN) * FRAME
+        parts = [self._encode(wave[start : start + chunk]) for start in range(0, max(1, len(wave)), chunk)]
         return np.concatenate(parts)
 
-    def _encode(self, wave: np.ndarray) -> Matrix:
+    def _encode(self, wave: np.ndarray) -> Floats32:
         frames = frame_count(len(wave))
         padded = np.pad(wave, (0, (frames + _MARGIN) * FRAME - len(wave))).astype(np.float32)
         spectrum = self.whisper.feature_extractor(padded, padding=0)[:, : 2 * (frames + _MARGIN)]
-        encoded: Matrix = np.array(self.whisper.encode(spectrum))[0, :frames]
+        encoded: Floats32 = np.array(self.whisper.encode(spectrum))[0, :frames]
         return encoded
 
 
@@ -112,7 +110,7 @@ class SslContent:
         self.dimension = int(architecture["encoder_embed_dim"])
 
     @torch.inference_mode()
-    def __call__(self, wave: np.ndarray) -> Matrix:
+    def __call__(self, wave: np.ndarray) -> Floats32:
         """The layer's output, brought to one row for every 20 ms of the wave."""
         batch = torch.from_numpy(np.asarray(wave, np.float32))[None].to(self.device)
         hidden, _ = self.network.extract_features(batch, num_layers=self.layer)
@@ -134,7 +132,7 @@ def frame_count(samples: int) -> int:
     return max(1, -(-samples // FRAME))
 
 
-def fit_length(rows: NDArray[np.floating], count: int) -> Matrix:
+def fit_length(rows: AnyFloats, count: int) -> Floats32:
     """`rows` stretched or shrunk along time to `count` rows, linearly."""
     place = np.linspace(0, len(rows) - 1, count)
     low = np.minimum(place.astype(np.int64), max(0, len(rows) - 2))
@@ -143,13 +141,13 @@ def fit_length(rows: NDArray[np.floating], count: int) -> Matrix:
     return (rows[low] * (1 - part) + rows[high] * part).astype(np.float32)
 
 
-def whiten(content: Matrix) -> Matrix:
+def whiten(content: Floats32) -> Floats32:
     """Every dimension with mean 0 and variance 1 over the utterance: most of what is constant in it is the speaker."""
     spread = content.std(axis=0)
     return ((content - content.mean(axis=0)) / (spread + 1e-3)).astype(np.float32)
 
 
-def disguised_content(encoder: Content, wave: np.ndarray, factor: float) -> Matrix:
+def disguised_content(encoder: Content, wave: np.ndarray, factor: float) -> Floats32:
     """Whitened content of the speech played `factor` times as fast, on the time scale of the original.
 
     Another vocal tract and pitch with the same words: training on several of these teaches the synthesis to take the
@@ -160,20 +158,20 @@ def disguised_content(encoder: Content, wave: np.ndarray, factor: float) -> Matr
     return fit_length(whiten(encoder(played)), frame_count(len(wave)))
 
 
-def pitch(wave: np.ndarray) -> NDArray[np.float64]:
+def pitch(wave: np.ndarray) -> Floats:
     """F0 in Hz every 10 ms, 0 where unvoiced: two values for each frame of content."""
     f0 = np.nan_to_num(track_pyin(np.asarray(wave, np.float32)))
     wanted = 2 * frame_count(len(wave))
     return np.pad(f0[:wanted], (0, max(0, wanted - len(f0))))
 
 
-def mean_log_f0(f0: NDArray[np.float64]) -> float:
+def mean_log_f0(f0: Floats) -> float:
     """Mean of log F0 over voiced frames; of 150 Hz when there are none."""
     voiced = f0[f0 > 0]
     return float(np.log(voiced).mean()) if len(voiced) else float(np.log(150.0))
 
 
-def pitch_features(f0: NDArray[np.float64]) -> Matrix:
+def pitch_features(f0: Floats) -> Floats32:
     """For each frame of content: log F0 relative to its mean, twice, and whether voiced, twice."""
     voiced = f0 > 0
     relative = np.where(voiced, np.log(np.where(voiced, f0, 1.0)) - mean_log_f0(f0), 0.0)

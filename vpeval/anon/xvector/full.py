@@ -20,12 +20,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vpeval.anon.xvector.features import FRAME, Example, Matrix, frame_count, pitch_features
+from vpeval.anon.xvector.features import FRAME, Example, frame_count, pitch_features
 from vpeval.audio.io import RATE
+from vpeval.core.arrays import Floats, Floats32
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 from vpeval.networks import compute
-from vpeval.networks.weights import fill, load_state, read_size
+from vpeval.networks.compute import fill, load_state, read_size
 
 log = logging.getLogger(__name__)
 _MEL_WEIGHT, _MATCH_WEIGHT = 45.0, 10.0
@@ -97,12 +98,12 @@ class FullSynthesizer:
 
     @torch.inference_mode()
     def synthesize(
-        self, content: Matrix, f0: NDArray[np.float64], speaker: Matrix, length: int, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+        self, content: Floats32, f0: Floats, speaker: Floats32, length: int, rng: np.random.Generator
+    ) -> Floats:
         """`length` samples that say `content` with pitch `f0` in the voice of `speaker`."""
         inputs = (content, pitch_features(f0), speaker)
         tensors = (torch.from_numpy(np.asarray(array, np.float32))[None].to(self.device) for array in inputs)
-        wave: NDArray[np.float64] = self.generator(*tensors).reshape(-1).cpu().numpy().astype(np.float64)
+        wave: Floats = self.generator(*tensors).reshape(-1).cpu().numpy().astype(np.float64)
         return wave[:length]
 
     def save(self, path: Path) -> None:
@@ -126,7 +127,7 @@ class FullBackend:
     size: Size
     training: Training
 
-    def target(self, wave: np.ndarray, f0: NDArray[np.float64]) -> Matrix:
+    def target(self, wave: np.ndarray, f0: Floats) -> Floats32:
         """The samples themselves, a row for every frame."""
         frames = frame_count(len(wave))
         return np.pad(wave, (0, frames * FRAME - len(wave))).reshape(frames, FRAME).astype(np.float32)

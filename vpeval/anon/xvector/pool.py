@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vpeval.core.arrays import read_arrays
+from vpeval.core.arrays import Counts, Floats, read_arrays
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 from vpeval.embeddings.plda import Plda
@@ -23,7 +22,7 @@ from vpeval.embeddings.plda import Plda
 Proximity = Literal["farthest", "nearest", "dense", "random"]
 Gender = Literal["same", "cross", "any"]
 Weights = Literal["equal", "random"]
-Affinity = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+Affinity = Callable[[Floats, Floats], Floats]
 PROXIMITIES: tuple[Proximity, ...] = get_args(Proximity)
 GENDERS: tuple[Gender, ...] = get_args(Gender)
 
@@ -36,9 +35,9 @@ class Pool:
     """Speakers to make pseudo-speakers of: their vectors (unit length), genders and mean log F0."""
 
     speakers: tuple[str, ...]
-    vectors: NDArray[np.float64]
+    vectors: Floats
     genders: tuple[str, ...]
-    log_f0: NDArray[np.float64]
+    log_f0: Floats
 
     def save(self, path: Path) -> None:
         """Write the pool as an .npz file."""
@@ -85,7 +84,7 @@ class Rule:
 class PseudoSpeaker:
     """A voice that nobody has: vector, mean log F0, and the pool speakers that it was made of."""
 
-    vector: NDArray[np.float64]
+    vector: Floats
     log_f0: float
     members: tuple[str, ...]
 
@@ -95,14 +94,14 @@ def plda_affinity(plda: Plda) -> Affinity:
     return lambda source, others: plda.llr(source[None], np.ones(1, np.int64), others)[0]
 
 
-def cosine(source: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
+def cosine(source: Floats, others: Floats) -> Floats:
     """Cosine of a vector and each of the others."""
     return _unit(others) @ _unit(source)
 
 
 def choose(
     pool: Pool,
-    source: NDArray[np.float64],
+    source: Floats,
     gender: str | None,
     rule: Rule,
     rng: np.random.Generator,
@@ -122,7 +121,7 @@ def choose(
     )
 
 
-def _candidates(pool: Pool, gender: str | None, wanted: Gender) -> NDArray[np.int64]:
+def _candidates(pool: Pool, gender: str | None, wanted: Gender) -> Counts:
     genders = np.array(pool.genders)
     if wanted == "any" or gender is None:
         return np.arange(len(genders))
@@ -134,11 +133,11 @@ def _candidates(pool: Pool, gender: str | None, wanted: Gender) -> NDArray[np.in
 
 def _rank_values(
     proximity: Proximity,
-    source: NDArray[np.float64],
-    vectors: NDArray[np.float64],
+    source: Floats,
+    vectors: Floats,
     affinity: Affinity,
     rng: np.random.Generator,
-) -> NDArray[np.float64]:
+) -> Floats:
     """The smaller, the rather taken."""
     if proximity == "random":
         return rng.random(len(vectors))
@@ -150,5 +149,5 @@ def _rank_values(
     return closeness if proximity == "farthest" else -closeness
 
 
-def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _unit(vectors: Floats) -> Floats:
     return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)

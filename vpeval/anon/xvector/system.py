@@ -15,14 +15,13 @@ from vpeval.anon.xvector.features import (
     Backend,
     Content,
     Example,
-    Matrix,
     disguised_content,
     load_content,
     mean_log_f0,
     pitch,
 )
 from vpeval.audio.io import read_audio
-from vpeval.core.arrays import read_arrays
+from vpeval.core.arrays import AnyFloats, Floats, Floats32, read_arrays
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
@@ -140,7 +139,7 @@ def _load(path: Path) -> dict[str, NDArray[Any]]:
     return read_arrays(path, "features of an utterance", "prepare the anonymiser again (stage 2)")
 
 
-def mean_vector(vectors: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
+def mean_vector(vectors: Sequence[AnyFloats]) -> Floats:
     """Mean of speaker vectors of unit length, itself of unit length."""
     units = np.stack([vector / np.linalg.norm(vector) for vector in vectors]).astype(np.float64)
     mean = units.mean(axis=0)
@@ -187,10 +186,10 @@ class System:
             self._chosen[spk, seed] = pool.choose(self.pool, source, gender, self.rule, rng, self.affinity)
         return self._chosen[spk, seed]
 
-    def anonymize(self, wave: np.ndarray, rate: int, seed: int, utterance: str) -> NDArray[np.float64]:
+    def anonymize(self, wave: np.ndarray, rate: int, seed: int, utterance: str) -> Floats:
         """Say the same with another voice."""
         pseudo = self.pseudo_speaker(utterance)
-        content: Matrix = disguised_content(self.content, wave, 1.0)
+        content: Floats32 = disguised_content(self.content, wave, 1.0)
         f0 = pitch(wave)
         shift = np.exp(pseudo.log_f0 - mean_log_f0(f0))
         rng = np.random.default_rng(seed)

@@ -51,14 +51,13 @@ class Embedder:
         return pack_vector(noise(part.spk) + 2 * noise(f"{self.conf} {part.work.name} {part.utt}"))
 """
 RECOGNISER = """
-import sys
-from vpeval.jobs import worker
 
-_, _, job, *works = sys.argv[1:]
-parts = worker.job_parts(job, works)
-with worker.recording(job, parts) as record:
-    for part in parts:
-        record(part, b"PLEASE CALL STELLA AND ASK HER TO BRING THESE THINGS\\n")
+class Decoder:
+    def __init__(self, conf, lm):
+        self.conf = conf
+
+    def __call__(self, part):
+        return b"PLEASE CALL STELLA AND ASK HER TO BRING THESE THINGS\\n"
 """
 TRACKER = """
 
@@ -139,7 +138,8 @@ def make_tree(tree: Path) -> Path:
             shutil.copy(source, target)
     with open(tree / "vpeval/networks/encoders.py", "a") as encoders:
         encoders.write(ENCODER)
-    (tree / "steps/jobs/decode.py").write_text(f"#!{sys.executable}\n{RECOGNISER}")
+    with open(tree / "vpeval/asr/recognizers.py", "a") as recognisers:
+        recognisers.write(RECOGNISER)
     with open(tree / "vpeval/audio/f0.py", "a") as tracker:
         tracker.write(TRACKER)
     conf = tree / "egs/vpc2020/recipe.conf"

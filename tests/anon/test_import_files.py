@@ -106,9 +106,9 @@ def test_everything_that_is_missing_is_told_at_once(data: list[Path], tmp_path: 
     (tmp_path / "anon/x_trials_f/b-3.wav").unlink()
     with pytest.raises(InputError) as caught:
         find_files(tmp_path / "anon", data, "mine")
-    told = str(caught.value)
-    assert "x_enrolls: 1 of 4 files (a-1)" in told and "x_trials_f: 1 of 4 files (b-3)" in told
-    assert "belong to no set: a_1" in told and "--allow-missing true" in told
+    message_text = str(caught.value)
+    assert "x_enrolls: 1 of 4 files (a-1)" in message_text and "x_trials_f: 1 of 4 files (b-3)" in message_text
+    assert "belong to no set: a_1" in message_text and "--allow-missing true" in message_text
 
 
 def test_partial_sets_leave_out_the_trials_that_cannot_be_made(data: list[Path], tmp_path: Path) -> None:

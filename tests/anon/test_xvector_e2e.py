@@ -36,16 +36,16 @@ TINY_SSL: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two utterances of each speaker, one of those in the pool, in directories called train, pool and trial."""
-    room = tmp_path_factory.mktemp("b1")
+    root = tmp_path_factory.mktemp("b1")
     for name, speakers in SPEAKERS.items():
         utt2spk = {f"{spk}-{number}": spk for spk in speakers for number in ("006", "011")[: 1 + (name != "pool")]}
         wav = {utt: str(ROOT / f"egs/mini/corpus/audio/{spk}/{utt}.opus") for utt, spk in utt2spk.items()}
         tables = {"wav.scp": wav, "utt2seed": {utt: str(ord(utt[0]) + int(utt[1:4])) for utt in wav}}
-        DataDir(room / name, utt2spk, tables, {"spk2gender": {spk: spk[0] for spk in speakers}}).write(room / name)
-    return room
+        DataDir(root / name, utt2spk, tables, {"spk2gender": {spk: spk[0] for spk in speakers}}).write(root / name)
+    return root
 
 
-def cpu_profile(room: Path) -> dict[str, Any]:
+def cpu_profile(root: Path) -> dict[str, Any]:
     profile = yaml.safe_load((ROOT / "local/anon/xvector_pool/cpu.yaml").read_text())
     profile["disguises"] = [1.0]
     profile["size"] |= {"channels": 16, "blocks": 2}
@@ -53,15 +53,15 @@ def cpu_profile(room: Path) -> dict[str, Any]:
     return profile
 
 
-def full_profile(room: Path) -> dict[str, Any]:
+def full_profile(root: Path) -> dict[str, Any]:
     from vpeval.networks import speechbrain  # noqa: F401  makes torchaudio importable
 
     import torch  # isort: skip
     import torchaudio  # isort: skip
 
-    torch.save(torchaudio.models.wav2vec2_model(**TINY_SSL).state_dict(), room / "ssl.pth")
+    torch.save(torchaudio.models.wav2vec2_model(**TINY_SSL).state_dict(), root / "ssl.pth")
     profile = yaml.safe_load((ROOT / "local/anon/xvector_pool/full.yaml").read_text())
-    profile["content"] |= {"weights": str(room / "ssl.pth"), "layer": 1, "architecture": TINY_SSL}
+    profile["content"] |= {"weights": str(root / "ssl.pth"), "layer": 1, "architecture": TINY_SSL}
     profile["disguises"] = [1.0, 1.1]
     profile["size"] |= {"content": 16, "channels": 16, "blocks": [3]}
     profile["training"] |= {"steps": 1, "batch": 1, "frames": 26}

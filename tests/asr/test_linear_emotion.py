@@ -89,10 +89,10 @@ def test_training_classifying_and_scoring_fit_together(tmp_path: Path) -> None:
         return done.stdout
 
     sets = [tmp_path / "data/x_enrolls", tmp_path / "data/x_trials_f"]
-    told = run(
+    output = run(
         "steps/train_ser.py", ROOT / "conf/ser/whisper_linear.yaml", tmp_path / "features", tmp_path / "models", *sets
     )
-    assert "3 folds, 4 speakers, 120 utterances" in told
+    assert "3 folds, 4 speakers, 120 utterances" in output
     run("steps/classify_emotions.py", tmp_path / "models", tmp_path / "features", tmp_path / "out", *sets)
     run("local/score_uar.py", sets[0], tmp_path / "out/x_enrolls/predictions", tmp_path / "uar.jsonl")
     first = (tmp_path / "uar.jsonl").read_text().splitlines()[0]

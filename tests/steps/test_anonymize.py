@@ -154,7 +154,7 @@ def test_a_hook_killed_halfway_through_a_file_goes_on_and_redoes_only_that_file(
 def test_killing_the_driver_outright_ends_the_hook_and_loses_nothing_that_was_finished(place: Place) -> None:
     gate = place.root / "gate"
     os.mkfifo(gate)
-    # At b-1 the first run tells its process id through the gate, and then waits for a signal that only kills.
+    # At b-1 the first run writes its process id through the gate, and then waits for a signal that only kills.
     place.hook(
         "if utt == 'b-1' and not diary.with_name('met').exists(): "
         "diary.with_name('met').touch(); open(diary.with_name('gate'), 'w').write(str(os.getpid())); signal.pause()"
@@ -201,9 +201,9 @@ def test_a_bad_hook_is_told_what_is_wrong_and_publishes_nothing(place: Place, li
     place.hook(line)
     with pytest.raises(InputError) as error:
         place.anonymize()
-    told = str(error.value) + (place.root / "log/anonymize.1.log").read_text()
-    assert message in told
-    assert "Traceback" not in told
+    message_text = str(error.value) + (place.root / "log/anonymize.1.log").read_text()
+    assert message in message_text
+    assert "Traceback" not in message_text
     assert not place.out.exists()
 
 

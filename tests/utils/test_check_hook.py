@@ -100,21 +100,23 @@ def test_a_crash_on_the_third_utterance_is_told_with_its_last_words(judge) -> No
 
 
 def test_a_wrong_sampling_rate_is_named(judge) -> None:
-    told = failures(judge(first="rate = 8000"))
-    assert told == {
+    messages = failures(judge(first="rate = 8000"))
+    assert messages == {
         "audio": "a-1.wav: the hook must write 16 kHz, mono, 16-bit PCM; this is 8000 Hz, 1 channels, PCM_16"
     }
 
 
 def test_a_hook_that_writes_nothing_is_told_so(judge) -> None:
-    told = failures(judge(text="#!/bin/sh\nexit 0\n"))
-    assert told == {"files": "wrote no file for 6 of 6 utterances (a-1, a-1-twin, a-2 and 3 more)"}
+    messages = failures(judge(text="#!/bin/sh\nexit 0\n"))
+    assert messages == {"files": "wrote no file for 6 of 6 utterances (a-1, a-1-twin, a-2 and 3 more)"}
 
 
 def test_a_hang_is_ended_at_the_time_limit_with_all_that_it_started(judge, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    told = failures(judge(text=f"#!/bin/sh\nsleep 1000 &\necho $! >{pid}\nwait\n", time_limit=0.5))
-    assert told["runs"].startswith("the hook wrote nothing and used no CPU time for 0.5 s and was ended; does it hang")
+    messages = failures(judge(text=f"#!/bin/sh\nsleep 1000 &\necho $! >{pid}\nwait\n", time_limit=0.5))
+    assert messages["runs"].startswith(
+        "the hook wrote nothing and used no CPU time for 0.5 s and was ended; does it hang"
+    )
     with pytest.raises(ProcessLookupError):
         _wait_for_end(int(pid.read_text()))
 
@@ -128,34 +130,34 @@ def _wait_for_end(pid: int) -> None:
 
 
 def test_a_misspelt_id_is_named_with_the_one_that_is_missing(judge) -> None:
-    told = failures(
+    messages = failures(
         judge(
             first="utt = utt.replace('b-1', 'b_1'); paths = {**paths, **{u.replace('b-1', 'b_1'): p for u, p in paths.items()}}"
         )
     )
-    assert told == {
+    assert messages == {
         "files": "wrote b_1-twin.wav, b_1.wav, which is no utterance of wav.scp, and b-1, b-1-twin is missing"
     }
 
 
 def test_a_hook_that_would_fill_the_disk_is_ended(judge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "MOST_BYTES", 2 << 20)
-    told = failures(judge(text='#!/bin/sh\nfor last; do :; done\nyes >"$last/a-1.wav"\n'))
-    assert told["runs"].startswith("the hook wrote more than 2 MB and was ended; it would fill the disk")
+    messages = failures(judge(text='#!/bin/sh\nfor last; do :; done\nyes >"$last/a-1.wav"\n'))
+    assert messages["runs"].startswith("the hook wrote more than 2 MB and was ended; it would fill the disk")
 
 
 def test_a_pass_through_is_no_anonymiser_even_if_it_changes_the_level(judge) -> None:
-    told = failures(
+    messages = failures(
         judge(
             then="samples = array.array('h', [s // 2 for s in array.array('h', wave.open(paths[utt]).readframes(10**6))])"
         )
     )
-    assert told["changes speech"].startswith("a-1, a-1-twin, a-2 and 3 more came out as it went in")
+    assert messages["changes speech"].startswith("a-1, a-1-twin, a-2 and 3 more came out as it went in")
 
 
 def test_silence_is_refused(judge) -> None:
-    told = failures(judge(then="samples = array.array('h', bytes(2 * len(samples)))"))
-    assert told == {"audio": "a-1.wav: is silent although its source is not; fix the anonymiser"}
+    messages = failures(judge(then="samples = array.array('h', bytes(2 * len(samples)))"))
+    assert messages == {"audio": "a-1.wav: is silent although its source is not; fix the anonymiser"}
 
 
 def test_clipping_and_durations_that_change_by_half_are_warned_of(judge) -> None:
@@ -168,19 +170,19 @@ def test_clipping_and_durations_that_change_by_half_are_warned_of(judge) -> None
 
 
 def test_chance_from_elsewhere_than_the_seeds_is_found(judge) -> None:
-    told = failures(judge(first="seed = random.SystemRandom().randrange(2**32)"))
-    assert "two calls on the same data gave different a-1" in told["deterministic"]
+    messages = failures(judge(first="seed = random.SystemRandom().randrange(2**32)"))
+    assert "two calls on the same data gave different a-1" in messages["deterministic"]
 
 
 def test_a_hook_that_counts_utterances_depends_on_nj_and_order(judge) -> None:
-    told = failures(judge(first="seed += count"))
-    assert "depends on which other utterances are in the call" in told["independent of nj and order"]
+    messages = failures(judge(first="seed += count"))
+    assert "depends on which other utterances are in the call" in messages["independent of nj and order"]
 
 
 def test_a_new_voice_for_every_utterance_breaks_the_speaker_level(judge) -> None:
-    told = failures(judge(first="seed += sum(utt.encode())"))
-    assert set(told) == {"one pseudo-speaker per speaker"}
-    assert "are the same speech of one speaker with one seed" in told["one pseudo-speaker per speaker"]
+    messages = failures(judge(first="seed += sum(utt.encode())"))
+    assert set(messages) == {"one pseudo-speaker per speaker"}
+    assert "are the same speech of one speaker with one seed" in messages["one pseudo-speaker per speaker"]
 
 
 def test_a_hook_without_seeds_is_warned_that_enrolment_and_trial_are_alike(judge) -> None:
@@ -190,8 +192,8 @@ def test_a_hook_without_seeds_is_warned_that_enrolment_and_trial_are_alike(judge
 
 
 def test_a_file_that_cannot_be_run_is_told_so(judge) -> None:
-    told = failures(judge(text="#!/no/such/interpreter\n"))
-    assert "cannot be started (No such file or directory); is its first line (#!) right?" in told["runs"]
+    messages = failures(judge(text="#!/no/such/interpreter\n"))
+    assert "cannot be started (No such file or directory); is its first line (#!) right?" in messages["runs"]
 
 
 def test_who_computes_for_longer_than_the_time_limit_before_the_first_file_is_not_taken_to_hang(
@@ -207,8 +209,8 @@ def test_who_computes_for_longer_than_the_time_limit_before_the_first_file_is_no
 
 
 def test_who_computes_without_end_is_ended_and_not_called_hanging(judge) -> None:
-    told = failures(judge(text="#!/bin/sh\nwhile :; do :; done\n", time_limit=0.1))
-    assert told["runs"].startswith("the hook was still working after 1 s and was ended; if it is that slow,")
+    messages = failures(judge(text="#!/bin/sh\nwhile :; do :; done\n", time_limit=0.1))
+    assert messages["runs"].startswith("the hook was still working after 1 s and was ended; if it is that slow,")
 
 
 @pytest.fixture
@@ -246,10 +248,12 @@ def preparation(program: str, tmp_path: Path, sample: DataDir) -> dict[str, Verd
 
 
 def test_a_preparation_is_called_as_stage_2_does_and_a_second_time(tmp_path: Path, sample: DataDir) -> None:
-    verdicts = preparation('echo "$@" >"$VPEVAL_HOOK_PREPARED/told"; wc -l <"${7}/wav.scp"', tmp_path, sample)
+    verdicts = preparation('echo "$@" >"$VPEVAL_HOOK_PREPARED/messages"; wc -l <"${7}/wav.scp"', tmp_path, sample)
     assert [(v.check, v.state) for v in verdicts.values()] == [("prepares", "ok"), ("prepares again", "ok")]
-    room = tmp_path / "work/prepare"
-    assert (tmp_path / "prepared/told").read_text() == f"--depth 3 --nj 1 --seed 0 {room}/train {room}/pool\n"
+    work_dir = tmp_path / "work/prepare"
+    assert (
+        tmp_path / "prepared/messages"
+    ).read_text() == f"--depth 3 --nj 1 --seed 0 {work_dir}/train {work_dir}/pool\n"
 
 
 @pytest.mark.parametrize(
@@ -262,8 +266,8 @@ def test_a_preparation_is_called_as_stage_2_does_and_a_second_time(tmp_path: Pat
 def test_a_preparation_that_fails_at_once_or_the_second_time_is_told_with_its_last_words(
     program: str, check: str, words: str, tmp_path: Path, sample: DataDir
 ) -> None:
-    told = failures(preparation(program, tmp_path, sample))
-    assert list(told) == [check] and words in told[check]
+    messages = failures(preparation(program, tmp_path, sample))
+    assert list(messages) == [check] and words in messages[check]
 
 
 def test_a_preparation_that_learns_something_else_each_time_is_warned_of(tmp_path: Path, sample: DataDir) -> None:

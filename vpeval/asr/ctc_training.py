@@ -18,7 +18,7 @@ import torch
 from scipy.signal import resample_poly
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from vpeval.networks.speechbrain import Brain, EpochCounter, Stage  # must come first: it makes SpeechBrain importable
+from vpeval.networks.speechbrain import Brain, Checkpointer, EpochCounter, Stage  # first: makes SpeechBrain importable
 
 # isort: split
 from speechbrain.augment.freq_domain import SpectrogramDrop
@@ -34,7 +34,6 @@ from vpeval.core.seeds import derive, generator
 from vpeval.data.directory import DataDir
 from vpeval.data.text import NORMALIZERS
 from vpeval.networks import compute
-from vpeval.networks.speechbrain import Checkpointer
 
 log = logging.getLogger(__name__)
 BLANK = 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Fetch corpora into a folder: with resume, checksum and a check of the free space before anything starts.
+"""Fetch corpora into a directory: with resume, checksum and a check of the free space before anything starts.
 
 Usage: utils/download_corpora.py --to DIR [options] <name> ...
  e.g.: utils/download_corpora.py --to /corpora librispeech_dev_clean librispeech_test_clean vctk

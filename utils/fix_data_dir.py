@@ -22,11 +22,11 @@ def main() -> None:
     parser.add_argument("data", metavar="data-dir")
     args = parser.parse_args()
 
-    mended = fix(args.data, audio=args.audio)
-    for note in mended.notes:
+    fixed = fix(args.data, audio=args.audio)
+    for note in fixed.notes:
         print(note, file=sys.stderr)
-    if mended.changed:
-        print(f"{args.data}: mended {', '.join(mended.changed)}; {len(mended.data.utts)} utterances remain")
+    if fixed.changed:
+        print(f"{args.data}: fixed {', '.join(fixed.changed)}; {len(fixed.data.utts)} utterances remain")
     else:
         print(f"{args.data}: nothing to fix")
 

@@ -6,7 +6,7 @@ Usage: egs/audiomnist/corpus_to_data.py [options] <corpus-dir> <audio-dir> <data
 
 A string is five digits of one speaker, a session three repetitions of all digits in a random order, i.e. six strings.
 Within each gender every second speaker is a test speaker, and every second one of the others a development speaker.
-48 kHz recordings are brought to 16 kHz.
+48 kHz recordings are resampled to 16 kHz.
 """
 
 import json
@@ -100,7 +100,7 @@ def read_genders(corpus: Path) -> dict[str, str]:
         speakers = json.loads(meta.read_text(encoding="utf-8"))
         genders = {spk: GENDERS[about["gender"]] for spk, about in speakers.items() if (corpus / spk).is_dir()}
     except FileNotFoundError:
-        raise InputError("is missing; <corpus-dir> is the folder that holds it and 01, 02 …", meta) from None
+        raise InputError("is missing; <corpus-dir> is the directory that holds it and 01, 02 …", meta) from None
     except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"is not the list of speakers of AudioMNIST ({error!r})", meta) from None
     for gender, letter in GENDERS.items():
@@ -109,16 +109,16 @@ def read_genders(corpus: Path) -> dict[str, str]:
     return genders
 
 
-def join(folder: Path, spk: str, seed: int) -> list[tuple[int, str, np.ndarray]]:
+def join(directory: Path, spk: str, seed: int) -> list[tuple[int, str, np.ndarray]]:
     """All strings of a speaker: session, words, samples."""
     pattern = re.compile(rf"([0-9])_{re.escape(spk)}_([0-9]+)\.(?:wav|flac)")
-    found = {(int(m[2]), int(m[1])): path for path in folder.iterdir() if (m := pattern.fullmatch(path.name))}
+    found = {(int(m[2]), int(m[1])): path for path in directory.iterdir() if (m := pattern.fullmatch(path.name))}
     strings = []
     for session in range(REPETITIONS // REPETITIONS_PER_SESSION):
         first = session * REPETITIONS_PER_SESSION
         wanted = [(rep, digit) for rep in range(first, first + REPETITIONS_PER_SESSION) for digit in range(10)]
         if missing := next((key for key in wanted if key not in found), None):
-            raise InputError(f"no recording {missing[1]}_{spk}_{missing[0]}; is the corpus complete?", folder)
+            raise InputError(f"no recording {missing[1]}_{spk}_{missing[0]}; is the corpus complete?", directory)
         order = generator(seed, "audiomnist", spk, session).permutation(len(wanted))
         for start in range(0, len(order), DIGITS_PER_STRING):
             chosen = [wanted[i] for i in order[start : start + DIGITS_PER_STRING]]

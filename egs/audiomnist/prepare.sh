@@ -8,7 +8,7 @@ seed=0
 help_message="Usage: $0 [--full true|false] [--seed N] <corpus-dir> <data-root>
  e.g.: $0 /corpora/AudioMNIST/data data
 
-<corpus-dir> is the data folder of AudioMNIST: <speaker>/<digit>_<speaker>_<repetition>.wav (or .flac) and
+<corpus-dir> is the data directory of AudioMNIST: <speaker>/<digit>_<speaker>_<repetition>.wav (or .flac) and
 audioMNIST_meta.txt. Makes audiomnist_{dev,test}_enrolls (session 0), audiomnist_{dev,test}_trials_{f,m} (other
 sessions) and audiomnist_train; the audio of the strings goes to <data-root>/local/audiomnist."
 

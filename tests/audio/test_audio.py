@@ -137,7 +137,7 @@ def test_a_big_endian_wave_file_is_read(tmp_path: Path) -> None:
         ("x.wav", b"this is a text file\n", "x.wav: is not readable audio"),
         ("x.mp3", b"this is a text file\n" * 100, "x.mp3: is not readable audio"),
         ("x.flac", b"fLaC" + bytes(100), "x.flac: is not readable audio"),
-        ("x.raw", bytes(3200), "x.raw: is raw audio, which does not tell its sampling rate; convert it to WAV"),
+        ("x.raw", bytes(3200), "x.raw: is raw audio without a sampling rate; convert it to WAV"),
     ],
 )
 def test_what_is_no_audio_is_said_to_be_none(put, name: str, content: bytes, words: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from vpeval.asr.linear_emotion import load_linear
 from vpeval.asv.backend import load
-from vpeval.audio.tracks import read_tracks
+from vpeval.audio.f0 import read_tracks
 from vpeval.core.errors import InputError
 
 

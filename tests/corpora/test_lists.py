@@ -84,5 +84,5 @@ def test_a_malformed_list_is_told_where_it_is_wrong(tmp_path: Path, content: str
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such folder of official lists; check --lists"):
+    with pytest.raises(InputError, match="no such directory of official lists; check --lists"):
         Lists(tmp_path / "nowhere")

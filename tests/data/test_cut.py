@@ -57,8 +57,8 @@ def test_without_durations_the_split_balances_counts(toy: DataDir) -> None:
 @pytest.mark.parametrize(
     ("per_utt", "complaint"),
     [
-        (False, "3 speakers, too few for 7 parts; ask for at most 3"),
-        (True, "6 utterances, too few for 7 parts; ask for at most 6"),
+        (False, "3 speakers, too few for 7 parts; choose at most 3"),
+        (True, "6 utterances, too few for 7 parts; choose at most 6"),
     ],
 )
 def test_too_many_parts_are_refused_with_the_largest_number(toy: DataDir, per_utt: bool, complaint: str) -> None:

@@ -23,19 +23,19 @@ def shuffle_lines(path: Path) -> None:
 def test_a_good_directory_is_left_untouched(toy: DataDir) -> None:
     before = snapshot(toy.path)
     inode = toy.path.stat().st_ino
-    mended = fix(toy.path)
-    assert (mended.notes, mended.changed) == ((), ())
+    fixed = fix(toy.path)
+    assert (fixed.notes, fixed.changed) == ((), ())
     assert snapshot(toy.path) == before
     assert toy.path.stat().st_ino == inode
 
 
-def test_disorder_is_mended_and_the_old_files_are_kept(toy: DataDir) -> None:
+def test_disorder_is_fixed_and_the_old_files_are_kept(toy: DataDir) -> None:
     before = snapshot(toy.path)
     shuffle_lines(toy.path / "utt2spk")
     shuffle_lines(toy.path / "trials")
     disordered = snapshot(toy.path)
-    mended = fix(toy.path)
-    assert mended.changed == ("trials", "utt2spk")
+    fixed = fix(toy.path)
+    assert fixed.changed == ("trials", "utt2spk")
     after = snapshot(toy.path)
     assert {name: content for name, content in after.items() if not name.startswith(".backup/")} == before
     assert after[".backup/utt2spk"] == disordered["utt2spk"]
@@ -43,7 +43,7 @@ def test_disorder_is_mended_and_the_old_files_are_kept(toy: DataDir) -> None:
     assert validate(toy.path) == []
 
 
-def test_everything_mendable_is_mended_at_once(toy: DataDir) -> None:
+def test_everything_fixable_is_fixed_at_once(toy: DataDir) -> None:
     (toy.path / "utt2spk").write_text("\nc-2 c\nc-1 c\r\nb-2 b\nb-2 b\nb-1 b\na-2 a\na-1 a\na-1 c\nd 1 d")
     (toy.path / "text").write_text("".join(f"{utt} HI\n" for utt in ["a-1", "a-2", "b-2", "c-1", "c-2", "x-1"]))
     (toy.path / "spk2utt").unlink()
@@ -53,15 +53,15 @@ def test_everything_mendable_is_mended_at_once(toy: DataDir) -> None:
     Path(toy.wav["c-1"]).write_bytes(b"")
     write_wave(toy.wav["c-2"], np.full(4000, 0.1))
 
-    mended = fix(toy.path)
+    fixed = fix(toy.path)
     assert validate(toy.path) == []
     data = DataDir.load(toy.path)
-    assert data == mended.data
+    assert data == fixed.data
     assert data.utt2spk == {"a-1": "a", "a-2": "a", "b-2": "b", "c-2": "c"}
     assert data.utt2dur["c-2"] == 0.25
     assert data.enrolls == ("a-1",)
     assert data.trials == (("a", "a-2", "target"), ("b", "a-2", "nontarget"))
-    notes = [note.removeprefix(f"{toy.path}/") for note in mended.notes]
+    notes = [note.removeprefix(f"{toy.path}/") for note in fixed.notes]
     for start in (
         "utt2spk: dropped 1 malformed lines",
         "utt2spk: dropped 1 blank lines",
@@ -122,7 +122,7 @@ def test_where_nothing_would_remain_nothing_is_changed(toy: DataDir, name: str, 
     assert snapshot(toy.path) == before
 
 
-def test_without_utt2spk_there_is_nothing_to_mend(toy: DataDir) -> None:
+def test_without_utt2spk_there_is_nothing_to_fix(toy: DataDir) -> None:
     (toy.path / "utt2spk").unlink()
     with pytest.raises(InputError, match="utt2spk: no such file"):
         fix(toy.path)
@@ -144,7 +144,7 @@ LINES = st.lists(
 
 @settings(max_examples=40)
 @given(utt2spk=LINES, text=LINES, newline=st.sampled_from(["\n", "\r\n"]), end=st.sampled_from(["", "\n"]))
-def test_after_mending_the_directory_is_valid_or_untouched(
+def test_after_fixing_the_directory_is_valid_or_untouched(
     tmp_path_factory: pytest.TempPathFactory, utt2spk: list[str], text: list[str], newline: str, end: str
 ) -> None:
     path = tmp_path_factory.mktemp("data")
@@ -157,7 +157,7 @@ def test_after_mending_the_directory_is_valid_or_untouched(
         assert snapshot(path) == before
     else:
         problems = validate(path, wav=False)
-        # That an id does not begin with its speaker is nothing that can be mended.
+        # That an id does not begin with its speaker is nothing that can be fixed.
         assert {problem.kind for problem in problems} <= {"order", "prefix", "one speaker"}
         assert all("by speaker" in problem.message for problem in problems if problem.kind == "order")
         DataDir.load(path)

@@ -178,7 +178,7 @@ def write_flac_cut_off(path: Path) -> None:
         (lambda path: write_wave(path, tone(), 8000), "has 8000 Hz; convert it to 16000 Hz"),
         (lambda path: sf.write(path, np.stack([tone()] * 2, axis=1), 16000), "has 2 channels; convert it to mono"),
         (cut_off, "is cut off"),
-        (lambda path: write_wave(path, tone(4000)), "is said to last 0.1 s, its audio lasts 0.250 s"),
+        (lambda path: write_wave(path, tone(4000)), "lasts 0.1 s by utt2dur, but its audio lasts 0.250 s"),
     ],
     ids=["missing", "empty", "text", "rate", "stereo", "truncated", "duration"],
 )

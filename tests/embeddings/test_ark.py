@@ -177,9 +177,9 @@ pieces = st.sampled_from(
 @example("k x.ark:4")
 def test_the_quick_reader_of_an_scp_reads_what_the_other_reads_or_leaves_it(tmp_path: Path, content: str) -> None:
     (tmp_path / "x.scp").write_text(content, newline="")
-    quick = ark._of_one_ark(tmp_path / "x.scp")
+    quick = ark._read_one_ark(tmp_path / "x.scp")
     if quick is not None:
-        keys, names, number, offset = ark._of_any_arks(tmp_path / "x.scp")
+        keys, names, number, offset = ark._read_any_arks(tmp_path / "x.scp")
         assert (quick[0], quick[1]) == (keys, names)
         assert np.array_equal(quick[2], number) and np.array_equal(quick[3], offset)
 
@@ -199,7 +199,7 @@ def test_an_offset_beyond_all_files_is_no_place(tmp_path: Path) -> None:
 
 def test_an_ark_that_is_nowhere_is_named(scp: Path) -> None:
     scp.with_suffix(".ark").unlink()
-    assert complaint(scp).endswith("embedding.ark is neither there nor beside the scp; extract the embeddings again")
+    assert complaint(scp).endswith("embedding.ark is neither there nor next to the scp; extract the embeddings again")
 
 
 def test_duplicate_keys_are_refused(scp: Path) -> None:

@@ -105,7 +105,7 @@ def test_splitting_makes_kaldi_split_directories(tool, data: DataDir) -> None:
         assert tool("validate_data_dir.py", part).code == 0
     result = tool("split_data.py", data.path, 5)
     assert result.code == 1
-    assert "ask for at most 4" in result.err
+    assert "choose at most 4" in result.err
 
 
 @pytest.mark.parametrize(

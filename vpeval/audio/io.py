@@ -105,7 +105,7 @@ def _open_source(source: io.BytesIO | str, name: str) -> sf.SoundFile:
     except sf.LibsndfileError as error:
         raise InputError(f"is not readable audio ({error.error_string})", name) from None
     except TypeError:
-        raise InputError("is raw audio, which does not tell its sampling rate; convert it to WAV", name) from None
+        raise InputError("is raw audio without a sampling rate; convert it to WAV", name) from None
     try:
         _check_size(source, sound.format, name)
         if sound.frames == 0:
@@ -214,7 +214,7 @@ def _check_wave(file: BinaryIO, size: int, name: str) -> None:
     if wave is None:
         raise InputError("is a WAV file without samples; make it again", name)
     if wave.is_cut:
-        raise InputError(f"is cut off: {wave.present} of {wave.stated} bytes of samples are there", name)
+        raise InputError(f"is cut off: {wave.present} of {wave.expected} bytes of samples are there", name)
 
 
 def _check_ogg(file: BinaryIO, size: int, name: str) -> None:
@@ -229,7 +229,7 @@ def _check_ogg(file: BinaryIO, size: int, name: str) -> None:
 
 @dataclass(frozen=True)
 class Wave:
-    """A RIFF/WAVE header; `stated` bytes of samples should be there, `present` are; `declared` is the file's own size.
+    """A RIFF/WAVE header; `expected` bytes of samples should follow, `present` do; `declared` is the size of the file.
 
     `coding`, `channels`, `rate` and `bits` are 0 where no format stands before the samples.
     """
@@ -238,14 +238,14 @@ class Wave:
     channels: int
     rate: int
     bits: int
-    stated: int
+    expected: int
     present: int
     declared: int
 
     @property
     def is_cut(self) -> bool:
         """Whether samples are missing at the end."""
-        return self.stated < _STREAMED and self.present < self.stated
+        return self.expected < _STREAMED and self.present < self.expected
 
 
 def read_wave_header(file: BinaryIO) -> Wave | None:

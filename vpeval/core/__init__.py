@@ -1,1 +1,1 @@
-"""What every room needs: errors, files, tables, seeds, configurations, scripts, models."""
+"""What every package uses: errors, files, tables, seeds, configurations, models."""

@@ -1,8 +1,8 @@
 """Tables of millions of lines by columns: the fields of `tables.read_rows`, block by block instead of line by line.
 
-A block is split into fields in one call. That every line has as many as it should is seen from where fields begin and
-lines end, in a few passes over the bytes; a block where anything is odd is read again line by line by `read_rows`, so
-that complaints are the same and name the line.
+A block is split into fields in one call. Whether every line has as many as it should follows from where fields begin
+and lines end, in a few passes over the bytes; an irregular block is read again line by line by `read_rows`, so that
+errors are the same and name the line.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ def read_columns(path: str | PathLike[str], *names: str) -> list[list[str]]:
 
 
 def column_blocks(path: str | PathLike[str], *names: str) -> Iterator[tuple[int, list[list[str]]]]:
-    """The columns piece by piece, each with the number of its first line."""
+    """The columns of one block of lines after the other, each with the number of its first line."""
     try:
-        file = open(path, "rb")  # noqa: SIM115 (closed below; the error is told apart from those of reading)
+        file = open(path, "rb")  # noqa: SIM115 (closed below; errors of opening are not those of reading)
     except FileNotFoundError:
         raise InputError("no such file", path) from None
     except (IsADirectoryError, NotADirectoryError):
         raise InputError("is not a file", path) from None
     with file:
         first, left = 1, b""
-        while piece := file.read(_BLOCK):
-            whole, newline, rest = piece.rpartition(b"\n")
+        while chunk := file.read(_BLOCK):
+            whole, newline, rest = chunk.rpartition(b"\n")
             if not newline:
-                left += piece
+                left += chunk
                 continue
             block, left = left + whole + newline, rest
             yield first, _columns(block, path, first, names)

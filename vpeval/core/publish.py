@@ -2,7 +2,7 @@
 
 Whatever this toolkit makes as a whole directory appears by one rename in the place of an older one. The place may be
 free or empty, or hold what this toolkit published there: such a directory carries a marker, the list of its files, and
-a file that is not on the list belongs to somebody else. A place that is an input, lies in one or contains one is refused as well.
+a file that is not on the list belongs to somebody else. A place that is an input, is in one or contains one is refused.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def mark(directory: Path) -> None:
 def staged_directory(
     target: Path, inputs: Iterable[Path] = (), expendable: Callable[[str], bool] = _nothing
 ) -> Iterator[Path]:
-    """Yield an empty directory beside `target` (its parents are made); on success it is published as `target`."""
+    """Yield an empty directory next to `target` (its parents are made); on success it is published as `target`."""
     inputs, target = list(inputs), _real(target)
     refuse_target(target, inputs, expendable)
     with _work_directory(target) as temporary:

@@ -1,7 +1,7 @@
 """Archives of public corpora (conf/corpora.yaml): fetched, verified and unpacked, or found where they are.
 
-A folder of a corpus appears under its name in one rename when it is whole, so that a killed call leaves nothing that
-could be taken for the corpus.
+The directory of a corpus appears under its name in one rename when it is whole, so that a killed call leaves nothing
+that looks like the corpus.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ def is_there(archive: Archive, to: Path) -> bool:
 
 
 def obtain(archives: Sequence[Archive], to: Path, keep: bool = False) -> list[Archive]:
-    """Bring folder `to` up to date with `archives`; return those that only a registration gives and are not there.
+    """Bring directory `to` up to date with `archives`; return the missing ones that need a registration.
 
-    The room for everything that is missing is asked for before anything is fetched. Archives fetched by this call are
-    removed when they are unpacked, unless `keep`; those that were there stay.
+    The free space for everything that is missing is checked before anything is fetched. Archives fetched by this call
+    are removed when they are unpacked, unless `keep`; others stay.
     """
     for archive in archives:
         if is_there(archive, to):
@@ -124,7 +124,7 @@ def _unpack(file: Path, into: Path) -> None:
 
 
 def _move_in(work: Path, to: Path, archive: Archive) -> None:
-    """Move what was unpacked to its place: first what lies beside (SPEAKERS.TXT), then the folder that counts."""
+    """Move what was unpacked to its place: first other files (SPEAKERS.TXT), then the directory of the corpus."""
     whole = work / archive.makes
     if not whole.exists():
         raise InputError(f"the archive of {archive.title} holds no {archive.makes}; has its layout changed?", work)

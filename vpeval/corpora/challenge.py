@@ -50,11 +50,11 @@ def build_libri(utterances: Sequence[Utterance], base: str, seed: int) -> Sets:
             f"no speaker of {base} has two chapters, one to enrol with and one to try; is the corpus whole?"
         )
     taken = {(spk, own[0].session) for spk, own in enrolments.items()}
-    tried = [each for each in utterances if (each.spk, each.session) not in taken]
+    candidates = [each for each in utterances if (each.spk, each.session) not in taken]
     trials = {}
     for gender in GENDERS:
         enrolled = [spk for spk in enrolments if speakers[spk][0].gender == gender]
-        trials[gender] = _listed([each for each in tried if each.gender == gender], enrolled)
+        trials[gender] = _listed([each for each in candidates if each.gender == gender], enrolled)
     return Sets(Listed(_NOWHERE, tuple(sorted(each.utt for own in enrolments.values() for each in own))), trials)
 
 
@@ -79,11 +79,11 @@ def build_vctk(utterances: Sequence[Utterance], base: str, seed: int) -> Sets:
     trials = {}
     for gender in GENDERS:
         enrolled = sorted(spk for spk in speakers_of(utterances, gender) if spk in speakers)
-        tried = [each for each in utterances if each.gender == gender and each.utt not in enrolls]
+        candidates = [each for each in utterances if each.gender == gender and each.utt not in enrolls]
         trials[gender] = draw_trials(
-            [e for e in tried if not is_common(e.utt)], enrolled, f"{base}_trials_{gender}", seed
+            [e for e in candidates if not is_common(e.utt)], enrolled, f"{base}_trials_{gender}", seed
         )
-        common = [each for each in tried if is_common(each.utt)]
+        common = [each for each in candidates if is_common(each.utt)]
         trials[f"{gender}_common"] = draw_trials(common, enrolled, f"{base}_trials_{gender}_common", seed)
     return Sets(Listed(_NOWHERE, tuple(sorted(enrolls))), trials)
 
@@ -144,9 +144,9 @@ def _enrolment(own: Sequence[Utterance], seed: int, base: str) -> list[Utterance
 
 def _listed(utterances: Iterable[Utterance], enrolled: Sequence[str]) -> Listed:
     """All pairs of enrolled speakers and utterances."""
-    tried = sorted(utterances, key=lambda each: each.utt)
-    trials = [(spk, each.utt, "target" if spk == each.spk else "nontarget") for spk in enrolled for each in tried]
-    return Listed(_NOWHERE, tuple(each.utt for each in tried), tuple(sorted(trials)))
+    candidates = sorted(utterances, key=lambda each: each.utt)
+    trials = [(spk, each.utt, "target" if spk == each.spk else "nontarget") for spk in enrolled for each in candidates]
+    return Listed(_NOWHERE, tuple(each.utt for each in candidates), tuple(sorted(trials)))
 
 
 _DRAWN = Status(REBUILT, "drawn by the rule of the challenge, without its lists")
@@ -170,18 +170,18 @@ def libri_sets(request: Request, partition: str) -> list[Made]:
     utterances = read_librispeech(request.corpus, f"{partition}-clean")
     official = _official(request.lists, base, ("f", "m"), utterances)
     if official is None:
-        brought = request.convert(utterances, "librispeech")
-        built = build_libri(brought, base, request.seed)
+        converted = request.convert(utterances, "librispeech")
+        built = build_libri(converted, base, request.seed)
         plan = _Plan(base, built.enrolls, built.trials, dict.fromkeys(("enrolls", *built.trials), _DRAWN))
     else:
-        brought = request.convert(_used(official, utterances), "librispeech")
-        plan = _with_pairs(base, official, brought, request.seed)
-    genders = {each.spk: each.gender for each in brought}
+        converted = request.convert(_used(official, utterances), "librispeech")
+        plan = _with_pairs(base, official, converted, request.seed)
+    genders = {each.spk: each.gender for each in converted}
     mixed = request.lists.trials(base, "mixed") if request.lists else None
     status = Status(OFFICIAL, str(mixed.path)) if mixed else _MIXED_DRAWN
     mixed = mixed or mix(dict(plan.trials), genders, request.seed, f"{base}_trials_mixed")
     plan = _Plan(base, plan.enrolls, {**plan.trials, "mixed": mixed}, {**plan.statuses, "mixed": status})
-    return _make(request, plan, brought)
+    return _make(request, plan, converted)
 
 
 def vctk_sets(request: Request, partition: str) -> list[Made]:
@@ -190,19 +190,19 @@ def vctk_sets(request: Request, partition: str) -> list[Made]:
     utterances = read_vctk(request.corpus)
     official = _official(request.lists, base, ("f", "f_common", "m", "m_common"), utterances)
     if official is None:
-        brought = request.convert(choose_vctk_speakers(utterances, base, request.seed), "vctk")
-        built = build_vctk(brought, base, request.seed)
+        converted = request.convert(choose_vctk_speakers(utterances, base, request.seed), "vctk")
+        built = build_vctk(converted, base, request.seed)
         plan = _Plan(base, built.enrolls, built.trials, dict.fromkeys(("enrolls", *built.trials), _DRAWN))
     else:
-        brought = request.convert(_used(official, utterances), "vctk")
-        plan = _with_pairs(base, official, brought, request.seed)
+        converted = request.convert(_used(official, utterances), "vctk")
+        plan = _with_pairs(base, official, converted, request.seed)
     trials, statuses = dict(plan.trials), dict(plan.statuses)
     for gender in GENDERS:
         trials[f"{gender}_all"] = _union(trials[gender], trials[f"{gender}_common"])
         statuses[f"{gender}_all"] = statuses[gender]
     trials["all"] = _union(trials["f_all"], trials["m_all"])
     statuses["all"] = statuses["f"]
-    return _make(request, _Plan(base, plan.enrolls, trials, statuses), brought)
+    return _make(request, _Plan(base, plan.enrolls, trials, statuses), converted)
 
 
 def _official(lists: Lists | None, base: str, parts: Sequence[str], utterances: Iterable[Utterance]) -> Sets | None:
@@ -218,7 +218,7 @@ def _official(lists: Lists | None, base: str, parts: Sequence[str], utterances: 
         [f"{base}_enrolls"] if enrolls is None else [f"{base}_trials_{part}" for part in parts if part not in listed]
     )
     if enrolls is None or missing:
-        raise InputError(f"has lists of {base}, but none of {missing[0]}; complete them", lists.folder)
+        raise InputError(f"has lists of {base}, but none of {missing[0]}; complete them", lists.root)
     known = {each.utt: each.spk for each in utterances}
     for each in (enrolls, *listed.values()):
         if unknown := [utt for utt in each.utts if utt not in known]:
@@ -273,8 +273,8 @@ def _with_pairs(base: str, official: Sets, utterances: Sequence[Utterance], seed
         if listed.trials is None:
             members = set(listed.utts)
             own = [spk for spk in speakers_of(utterances, part[0]) if spk in enrolled]
-            tried = [each for each in utterances if each.utt in members]
-            listed = draw_trials(tried, own, f"{base}_trials_{part}", seed)
+            candidates = [each for each in utterances if each.utt in members]
+            listed = draw_trials(candidates, own, f"{base}_trials_{part}", seed)
         trials[part] = listed
     return _Plan(base, official.enrolls, trials, statuses)
 

@@ -1,7 +1,7 @@
 """Common Voice (Ardila et al., LREC 2020) as released, any version, and the subsets A and B of the legal paper.
 
 ``<lang>/validated.tsv`` names the clips (columns ``client_id``, ``path``, ``sentence``, ``gender`` and others that
-changed over the years), ``<lang>/clips/`` has them as MP3; newer versions bring ``clip_durations.tsv``.
+changed over the years), ``<lang>/clips/`` has them as MP3; newer versions have ``clip_durations.tsv``.
 
 The paper (Vauquier et al., Interspeech 2025) says that A has speakers with at least 2 min of speech, B speakers with
 at least 3 min, that every speaker of B is in A with other utterances, and that all have a gender. Our rule: speakers
@@ -47,16 +47,16 @@ class Subsets:
 
 
 def find_commonvoice(corpus: Path, language: str = "en") -> Path:
-    """The folder of a language, which has validated.tsv and clips."""
+    """The directory of a language, which has validated.tsv and clips."""
     names = [str(path.relative_to(corpus)) for path in sorted(corpus.glob(f"cv-corpus-*/{language}"), reverse=True)]
     return find_corpus(corpus, [*names, language], "validated.tsv", f"Common Voice ({language})")
 
 
-def read_commonvoice(folder: Path) -> list[Utterance]:
+def read_commonvoice(directory: Path) -> list[Utterance]:
     """The validated clips of speakers who say that they are female or male, without their durations."""
     speakers: dict[str, str] = {}
     utterances = []
-    for line, row in _rows(folder / "validated.tsv"):
+    for line, row in _rows(directory / "validated.tsv"):
         gender = _GENDERS.get(row["gender"])
         if gender is None:
             continue
@@ -65,19 +65,19 @@ def read_commonvoice(folder: Path) -> list[Utterance]:
         )
         name = row["path"] if "." in row["path"] else f"{row['path']}.mp3"
         if "/" in name:
-            raise InputError(f"'{name}' is not the name of a clip", folder / "validated.tsv", line)
-        path = folder / "clips" / name
+            raise InputError(f"'{name}' is not the name of a clip", directory / "validated.tsv", line)
+        path = directory / "clips" / name
         age, accent = _word(row, "age"), _word(row, "accents") or _word(row, "accent")
         text = row.get("sentence", "").strip()
         utterances.append(Utterance(f"{spk}-{path.stem}", path, spk, gender, "", text, age=age, accent=accent))
     if len(set(speakers.values())) < len(speakers):
-        raise InputError("two speakers got the same short id; please report this", folder)
+        raise InputError("two speakers got the same short id; please report this", directory)
     return [each for own in by_speaker(utterances).values() if _has_one_gender(own) for each in _settled(own)]
 
 
-def with_seconds(folder: Path, utterances: Iterable[Utterance]) -> list[Utterance]:
+def with_seconds(directory: Path, utterances: Iterable[Utterance]) -> list[Utterance]:
     """The utterances with their durations, from clip_durations.tsv or else from the files themselves."""
-    listed = folder / "clip_durations.tsv"
+    listed = directory / "clip_durations.tsv"
     if listed.is_file():
         seconds = {name: float(value) / 1000 for name, value in _durations(listed)}
         return [replace(each, seconds=seconds.get(each.path.name, 0.0)) for each in utterances]
@@ -112,7 +112,7 @@ def choose_subsets(
 
 
 def listed_subset(utterances: Iterable[Utterance], path: Path) -> list[Utterance]:
-    """The utterances of a published list, every line of which names a clip, with or without folder and suffix."""
+    """The utterances of a published list, every line of which names a clip, with or without directory and suffix."""
     clips = {utterance.path.stem: utterance for utterance in utterances}
     chosen = {}
     for line, text in read_lines(path, blanks=True):
@@ -175,17 +175,17 @@ def _durations(path: Path) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-_SPEAKERS, _ENROLLED, _TRIED = 100, 30, 10
+_SPEAKERS, _ENROLLED, _TRIAL_UTTS = 100, 30, 10
 """Speakers of each gender in the small sets, and how many utterances of each, of A to enrol and of B to try."""
 
 
 def commonvoice_sets(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
     """A and B, and the small sets of both; in the latter, trials are all pairs of a speaker and an utterance."""
-    folder = find_commonvoice(request.corpus)
-    utterances = read_commonvoice(folder)
+    directory = find_commonvoice(request.corpus)
+    utterances = read_commonvoice(directory)
     lists = None if request.lists is None else _find_lists(request.lists)
     if lists is None:
-        subsets = choose_subsets(with_seconds(folder, utterances), request.seed)
+        subsets = choose_subsets(with_seconds(directory, utterances), request.seed)
         status = Status(REBUILT, "by the documented rule, without the published lists")
     else:
         subsets = Subsets(*(listed_subset(utterances, path) for path in lists))
@@ -202,10 +202,12 @@ def commonvoice_sets(request: Request, names: Sequence[str]) -> tuple[list[Made]
         more = draw(others, _SPEAKERS - len(speakers), request.seed, "Common Voice others", gender)
         claimed = [*speakers, *more]
         enrolled += _some(a, claimed, _ENROLLED, request.seed, "enrolled")
-        tried = _some(b, speakers, _TRIED, request.seed, "tried")
-        pairs = [(spk, each.utt, "target" if spk == each.spk else "nontarget") for spk in claimed for each in tried]
-        if tried:
-            made.append(make_set(request, f"commonvoice_trials_{gender}", tried, status, trials=pairs))
+        candidates = _some(b, speakers, _TRIAL_UTTS, request.seed, "tried")
+        pairs = [
+            (spk, each.utt, "target" if spk == each.spk else "nontarget") for spk in claimed for each in candidates
+        ]
+        if candidates:
+            made.append(make_set(request, f"commonvoice_trials_{gender}", candidates, status, trials=pairs))
         trials += pairs
     return [
         make_set(request, "commonvoice_a", a, status, enrolls=(each.utt for each in a)),
@@ -221,15 +223,15 @@ def _find_lists(lists: Lists) -> tuple[Path, Path] | None:
     found = []
     for letter in "AB":
         files = [
-            path for path in sorted(lists.folder.rglob("*")) if path.is_file() and path.stem.upper().endswith(letter)
+            path for path in sorted(lists.root.rglob("*")) if path.is_file() and path.stem.upper().endswith(letter)
         ]
         if len(files) > 1:
             raise InputError(
-                f"several lists could be that of set {letter}: {files[0].name}, {files[1].name}", lists.folder
+                f"several lists could be that of set {letter}: {files[0].name}, {files[1].name}", lists.root
             )
         found += files
     if len(found) == 1:
-        raise InputError(f"has {found[0].name} only; sets A and B both need a list (…-A, …-B)", lists.folder)
+        raise InputError(f"has {found[0].name} only; sets A and B both need a list (…-A, …-B)", lists.root)
     return (found[0], found[1]) if found else None
 
 

@@ -6,8 +6,8 @@
 - as plain files: ``vctk_dev_enrolls.lst``, ``vctk_dev_trials_f_all.lst`` with an utterance or a file name a line, or
   trials
 
-They may lie in the folder itself or deeper. A file of trials has ``<speaker> <utterance> target|nontarget`` lines; one
-of utterances says which utterances are tried, but not against whom.
+They may be in the directory itself or deeper. A file of trials has ``<speaker> <utterance> target|nontarget`` lines;
+one of utterances names the trial utterances, but not the speakers they are compared with.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Listed:
 
 
 class Lists:
-    """A folder of official lists."""
+    """A directory of official lists."""
 
-    def __init__(self, folder: Path) -> None:
-        if not folder.is_dir():
-            raise InputError("no such folder of official lists; check --lists", folder)
-        self.folder = folder
+    def __init__(self, root: Path) -> None:
+        if not root.is_dir():
+            raise InputError("no such directory of official lists; check --lists", root)
+        self.root = root
         self._places: dict[str, list[Path]] = {}
-        for path in sorted(folder.rglob("*")):
+        for path in sorted(root.rglob("*")):
             self._places.setdefault(path.name, []).append(path)
 
     def enrolls(self, base: str) -> Listed | None:
@@ -67,7 +67,7 @@ class Lists:
         yield from self._files(f"{base}_{what}")
 
     def _folders(self, name: str) -> list[Path]:
-        own = [self.folder] if self.folder.name == name else []
+        own = [self.root] if self.root.name == name else []
         return own + [path for path in self._places.get(name, []) if path.is_dir()]
 
     def _files(self, name: str) -> list[Path]:

@@ -71,7 +71,7 @@ KINDS: dict[str, Callable[[Path, str], list[Utterance]]] = {
     "iemocap": lambda corpus, _: read_iemocap(corpus),
     "table": lambda corpus, _: read_table_corpus(find_table(corpus)),
 }
-"""Readers of corpora, by folder and subset."""
+"""Readers of corpora, called with a directory and a subset."""
 
 
 def read_corpus(kind: str, subset: str, request: Request, path: Path) -> DataDir:

@@ -19,7 +19,7 @@ OFFICIAL, REBUILT, WHOLE, ABSENT = "official", "rebuilt", "whole", "absent"
 
 @dataclass(frozen=True)
 class Status:
-    """What a set rests on, and why."""
+    """The protocol of a set, and why."""
 
     protocol: str
     why: str = ""
@@ -31,13 +31,13 @@ def protocol_file(data: Path, recipe: str) -> Path:
 
 
 def write_protocol(data: Path, recipe: str, statuses: Mapping[str, Status]) -> None:
-    """Note what every set rests on."""
+    """Note the protocol of every set."""
     lines = {name: f"{status.protocol} {' '.join(status.why.split())}".strip() for name, status in statuses.items()}
     write_table(protocol_file(data, recipe), lines)
 
 
 def read_protocol(data: Path, recipe: str) -> dict[str, Status]:
-    """What every set rests on; nothing for recipes whose preparation does not say."""
+    """The protocol of every set; empty for recipes whose preparation does not note it."""
     path = protocol_file(data, recipe)
     if not path.is_file():
         return {}

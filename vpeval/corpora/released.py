@@ -63,10 +63,10 @@ def _read_libri(corpus: Path, names: list[str], subset: str, title: str, suffix:
 
 
 def _speaker_file(root: Path, title: str) -> Path:
-    for folder in (root, root.parent):
+    for directory in (root, root.parent):
         for name in _SPEAKER_FILES:
-            if (folder / name).is_file():
-                return folder / name
+            if (directory / name).is_file():
+                return directory / name
     raise MissingCorpus(f"no {_SPEAKER_FILES[0]}, which has the genders; it comes with {title}", root)
 
 
@@ -96,19 +96,19 @@ def read_vctk(corpus: Path) -> list[Utterance]:
     root = find_corpus(corpus, ["VCTK-Corpus-0.92", "VCTK"], f"{_VCTK_AUDIO}/*/*_mic2.flac", "VCTK 0.92")
     speakers = _read_vctk_speakers(root / "speaker-info.txt")
     utterances = []
-    for folder in sorted(path for path in (root / _VCTK_AUDIO).iterdir() if path.is_dir()):
-        for path in sorted(folder.glob("*_mic2.flac")):
+    for directory in sorted(path for path in (root / _VCTK_AUDIO).iterdir() if path.is_dir()):
+        for path in sorted(directory.glob("*_mic2.flac")):
             match = _VCTK_NAME.fullmatch(path.stem)
-            if not match or match["spk"] != folder.name:
+            if not match or match["spk"] != directory.name:
                 raise InputError("is not named <speaker>_<number>_mic2.flac; is this VCTK 0.92?", path)
-            text = root / "txt" / folder.name / f"{path.stem.removesuffix('_mic2')}.txt"
+            text = root / "txt" / directory.name / f"{path.stem.removesuffix('_mic2')}.txt"
             if not text.is_file():
                 continue  # p315 has lost its texts
-            if folder.name not in speakers:
-                raise InputError(f"has no speaker {folder.name}; is it of this corpus?", root / "speaker-info.txt")
+            if directory.name not in speakers:
+                raise InputError(f"has no speaker {directory.name}; is it of this corpus?", root / "speaker-info.txt")
             words = " ".join(vpc2020(text.read_text(encoding="utf-8")))
-            age, gender, accent = speakers[folder.name]
-            found = Utterance(path.stem, path, folder.name, gender, "", words, age=age, accent=accent)
+            age, gender, accent = speakers[directory.name]
+            found = Utterance(path.stem, path, directory.name, gender, "", words, age=age, accent=accent)
             utterances.append(found)
     return utterances
 

@@ -71,7 +71,7 @@ def read_table_corpus(path: Path) -> list[Utterance]:
         seen[utt] = line
         audio = path.parent / cells["path"]
         if not audio.is_file():
-            raise InputError(f"there is no audio file {audio}; a path is seen from the folder of the table", path, line)
+            raise InputError(f"there is no audio file {audio}; paths are relative to the table", path, line)
         text = cells.get("text", "")
         utterances.append(Utterance(utt, audio, cells["spk"], gender, cells.get("session", ""), text))
     if not utterances:

@@ -1,4 +1,4 @@
-"""Kaldi data directories: reading, checking, mending, cutting, and trial lists.
+"""Kaldi data directories: reading, checking, fixing, cutting, and trial lists.
 
 What is offered here is described in docs/library.md.
 """

@@ -27,7 +27,7 @@ def split(data: DataDir, n: int, per_utt: bool = False) -> list[DataDir]:
     if not 1 <= n <= len(units):
         unit, hint = ("utterances", "") if per_utt else ("speakers", " or split per utterance")
         raise InputError(
-            f"has {len(units)} {unit}, too few for {n} parts; ask for at most {len(units)}{hint}", data.path
+            f"has {len(units)} {unit}, too few for {n} parts; choose at most {len(units)}{hint}", data.path
         )
     durations = data.utt2dur if "utt2dur" in data.utt_tables else dict.fromkeys(data.utt2spk, 1.0)
     weights = {unit: sum(durations[utt] for utt in utts) for unit, utts in units.items()}
@@ -57,7 +57,7 @@ def write_split(parts: Sequence[DataDir]) -> None:
 def pick_speakers(data: DataDir, count: int, seed: int = 0) -> DataDir:
     """All utterances of `count` speakers drawn at random."""
     if count > len(data.speakers):
-        raise InputError(f"has {len(data.speakers)} speakers, not {count}; ask for no more than that", data.path)
+        raise InputError(f"has {len(data.speakers)} speakers, not {count}; choose no more than that", data.path)
     chosen = set(draw(data.speakers, count, seed, "speakers", ""))
     return data.subset(utt for utt, spk in data.utt2spk.items() if spk in chosen)
 
@@ -65,7 +65,7 @@ def pick_speakers(data: DataDir, count: int, seed: int = 0) -> DataDir:
 def pick_first(data: DataDir, count: int) -> DataDir:
     """The first `count` utterances in C-locale order."""
     if count > len(data.utt2spk):
-        raise InputError(f"has {len(data.utt2spk)} utterances, not {count}; ask for no more than that", data.path)
+        raise InputError(f"has {len(data.utt2spk)} utterances, not {count}; choose no more than that", data.path)
     return data.subset(data.utts[:count])
 
 

@@ -1,6 +1,6 @@
 """A Kaldi data directory in memory: read whole, cut, written whole.
 
-Tables are dictionaries; those of large files are columns (`vpeval.data.table_files`), which look the same.
+Tables are dictionaries; those of large files are columns (`vpeval.data.table_files`), which behave the same.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class DataDir:
         """Read a data directory; anything malformed or inconsistent is an InputError.
 
         The order of lines does not matter here, and spk2utt is derived from utt2spk, never read. A large trials file
-        is read, and complained about, when somebody asks for its trials.
+        is read, and checked, when its trials are first used.
         """
         path = Path(path)
         refuse_unreadable(path)

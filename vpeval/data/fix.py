@@ -58,12 +58,12 @@ def _repair(path: Path, audio: bool, notes: list[str]) -> DataDir:
         _read_enrolls(path / "enrolls", notes) if "enrolls" in names else None,
         _read_trials(path / "trials", notes) if "trials" in names else None,
     )
-    mended = data.subset(_complete_utts(data, audio, notes))
-    if audio and "wav.scp" in mended.utt_tables:
-        mended = _check_sound(mended, notes)
-    _note_losses(data, mended, notes)
-    _refuse_nothing(mended, notes)
-    return mended
+    fixed = data.subset(_complete_utts(data, audio, notes))
+    if audio and "wav.scp" in fixed.utt_tables:
+        fixed = _check_sound(fixed, notes)
+    _note_losses(data, fixed, notes)
+    _refuse_nothing(fixed, notes)
+    return fixed
 
 
 def _read_lines(path: Path, notes: list[str]) -> list[RawLine]:
@@ -116,7 +116,7 @@ def _complete_utts(data: DataDir, audio: bool, notes: list[str]) -> set[str]:
         if unknown := sorted(table.keys() - utts):
             notes.append(f"{path}: dropped {len(unknown)} utterances that utt2spk does not have ({first_few(unknown)})")
         if name == "utt2dur" and audio and "wav.scp" in data.utt_tables:
-            continue  # the audio itself will tell
+            continue  # its audio is checked later
         if missing := sorted(utts - table.keys()):
             notes.append(f"{path}: dropped {len(missing)} utterances that it does not have ({first_few(missing)})")
             kept.difference_update(missing)
@@ -172,8 +172,8 @@ def _refuse_nothing(data: DataDir, notes: Iterable[str]) -> None:
 
 def _exchange(data: DataDir) -> tuple[str, ...]:
     """Put the files of `data` into its directory if any differs; return the names of those that did."""
-    with tempfile.TemporaryDirectory() as room:
-        fresh = Path(room)
+    with tempfile.TemporaryDirectory() as work_dir:
+        fresh = Path(work_dir)
         write_files(data, fresh)
         names = sorted(file.name for file in fresh.iterdir())
         changed = [name for name in names if not _same(fresh / name, data.path / name)]
@@ -193,10 +193,10 @@ def _same(a: Path, b: Path) -> bool:
 
 
 def _link_tree(source: Path, target: Path) -> None:
-    """Hard links of all files, so that audio beside the tables is neither lost nor copied; outdated splits stay out."""
+    """Hard links of all files, so that audio in the directory is neither lost nor copied; outdated splits stay out."""
 
-    def splits(folder: str, names: list[str]) -> list[str]:
-        return [name for name in names if Path(folder) == source and layout.is_split(name)]
+    def splits(directory: str, names: list[str]) -> list[str]:
+        return [name for name in names if Path(directory) == source and layout.is_split(name)]
 
     shutil.copytree(source, target, symlinks=True, ignore=splits, copy_function=_link, dirs_exist_ok=True)
 

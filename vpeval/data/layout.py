@@ -147,16 +147,16 @@ def first_few(ids: Iterable[str], limit: int = 3) -> str:
 
 
 def read_places(source: Path) -> list[Path]:
-    """Where the audio of data directory `source` lies: files of their own folder count by a file of it.
+    """One audio file of every directory that holds audio of data directory `source`.
 
-    What a pipe reads counts as far as its words are names of files.
+    Of a pipe, the words that name files count.
     """
     path = source / "wav.scp"
     found: dict[str, Path] = {}
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else ():
         entry = line.partition(" ")[2].strip()
         for word in entry.split() if is_pipe(entry) else [entry]:
-            folder, separator, _ = word.rpartition(os.sep)
-            if separator and folder not in found:
-                found[folder] = Path(word)
+            directory, separator, _ = word.rpartition(os.sep)
+            if separator and directory not in found:
+                found[directory] = Path(word)
     return [place for place in found.values() if place.exists()]

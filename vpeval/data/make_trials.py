@@ -152,7 +152,7 @@ def _choose_speakers(data: DataDir, enrolments: dict[str, list[str]], options: T
 
 
 def _trial_utts(sessions: Sessions, enroll_utts: set[str], options: TrialOptions) -> list[str]:
-    """The utterances left for trials, thinned as asked; a fixed enrolment session is nobody's trial."""
+    """The utterances left for trials, or a sample of them; a fixed enrolment session gives no trials."""
     utts = []
     for spk, by_session in sessions.items():
         for session, members in by_session.items():

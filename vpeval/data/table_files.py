@@ -171,13 +171,13 @@ class _Values(ValuesView[str]):
 def _blocks(file: BinaryIO) -> Iterator[bytes]:
     """Whole lines, some megabytes at a time."""
     left = b""
-    while piece := file.read(_BLOCK):
-        whole, newline, rest = piece.rpartition(b"\n")
+    while chunk := file.read(_BLOCK):
+        whole, newline, rest = chunk.rpartition(b"\n")
         if newline:
             yield left + whole + newline
             left = rest
         else:
-            left += piece
+            left += chunk
     if left:
         yield left
 

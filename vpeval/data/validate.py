@@ -351,7 +351,7 @@ def _check_audio(
         if utt2dur_file is None or utt not in utt2dur or not layout.is_duration(utt2dur[utt].value):
             continue
         if abs(float(utt2dur[utt].value) - info.duration) > DURATION_TOLERANCE:
-            message = f"'{utt}' is said to last {utt2dur[utt].value} s, its audio lasts {info.duration:.3f} s"
+            message = f"'{utt}' lasts {utt2dur[utt].value} s by utt2dur, but its audio lasts {info.duration:.3f} s"
             yield Problem(utt2dur_file.path, utt2dur[utt].number, message, _fix_command(file.path), "duration")
 
 

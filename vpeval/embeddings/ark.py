@@ -1,10 +1,10 @@
 """Kaldi archives of float vectors, ``<name>.ark`` with ``<name>.scp``.
 
-A binary vector is ``\\0BFV \\4<dimension><numbers>`` (``BDV`` for float64) after its key and a blank; kaldiio writes it.
-Records are copied out of the mapped file by thousands, in file order, and stored in the requested order. A record of
-another form (text, another precision, damage) is read by itself, and errors name the line of the scp. Only numbers are
-read: kaldiio would also open pickles, audio and pipes, so it never gets the entry of an scp, only bytes that were
-checked.
+A binary vector is ``\\0BFV \\4<dimension><numbers>`` (``BDV`` for float64) after its key and a blank; kaldiio writes
+it. Records are copied out of the mapped file by thousands, in file order, and stored in the requested order. A record
+of another form (text, another precision, damage) is read by itself, and errors name the line of the scp. Only numbers
+are read: kaldiio would also open pickles, audio and pipes, so it never gets the entry of an scp, only bytes whose
+header was checked.
 """
 
 from __future__ import annotations
@@ -158,14 +158,14 @@ class Scp:
 
 
 def read_scp(path: StrPath) -> Scp:
-    """Read the places of vectors; an ark that is not found from the current directory is looked for beside the scp.
+    """Read the places of vectors; an ark that is not found from the current directory is searched next to the scp.
 
     A line that names no place in an ark, a key that appears twice and an ark that is nowhere are errors that name it.
     """
-    if regular := _of_one_ark(path):
+    if regular := _read_one_ark(path):
         keys, names, ark, offset = regular
     else:
-        keys, names, ark, offset = _of_any_arks(path)
+        keys, names, ark, offset = _read_any_arks(path)
     if not (all(map(lt, keys, islice(keys, 1, None))) or len(set(keys)) == len(keys)):
         first: dict[str, int] = {}
         line, key = next((i, key) for i, key in enumerate(keys, start=1) if first.setdefault(key, i) != i)
@@ -191,7 +191,7 @@ _Places = tuple[list[str], list[str], Counts, Counts]
 """Keys, names of arks, which ark each is in, and offsets."""
 
 
-def _of_one_ark(path: StrPath) -> _Places | None:
+def _read_one_ark(path: StrPath) -> _Places | None:
     """The lines of a file that names one ark throughout, as ours do; None for any other, right or wrong."""
     try:
         content = Path(path).read_bytes()
@@ -212,7 +212,7 @@ def _of_one_ark(path: StrPath) -> _Places | None:
     return keys, [ark.decode()], np.zeros(lines, np.int64), np.fromstring(" ".join(numbers), np.int64, sep=" ")
 
 
-def _of_any_arks(path: StrPath) -> _Places:
+def _read_any_arks(path: StrPath) -> _Places:
     keys, places = _columns(path)
     if not keys:
         raise InputError("holds no vectors", path)
@@ -241,7 +241,7 @@ def _find_ark(ark: str, scp: StrPath, line: int) -> str:
     for candidate in (Path(ark), Path(scp).parent / Path(ark).name):
         if candidate.is_file():
             return str(candidate)
-    raise InputError(f"{ark} is neither there nor beside the scp; extract the embeddings again", scp, line)
+    raise InputError(f"{ark} is neither there nor next to the scp; extract the embeddings again", scp, line)
 
 
 def _copy(ark: str, offsets: Counts, rows: Counts, out: AnyFloats) -> Counts:
@@ -256,7 +256,7 @@ def _copy(ark: str, offsets: Counts, rows: Counts, out: AnyFloats) -> Counts:
         order = order[: len(order) - len(odd[0])]
         with open(ark, "rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        # One record may begin at every byte; picking some of these overlapping windows copies each in one piece.
+        # One record may begin at every byte; picking some of these overlapping windows copies each at once.
         windows = np.ndarray(last + 1, f"V{record.itemsize}", data, strides=(1,))
         for start in range(0, len(order), _ROWS):
             part = order[start : start + _ROWS]

@@ -70,7 +70,7 @@ class Stream:
         return self.content[self._skip_space() if not self.binary else self.at :][:1] == b"<"
 
     def number(self, kind: str) -> float:
-        """A number: `kind` is ``int`` or ``float``, which a binary file does not tell apart."""
+        """A number: `kind` is ``int`` or ``float``, which a binary file does not distinguish."""
         if not self.binary:
             text = self._text_value()
             try:
@@ -119,7 +119,7 @@ class Stream:
         return values.reshape(shape)
 
     def value(self) -> bytes:
-        """Whatever stands before the next ``<Token>``, for fields that nobody asks for."""
+        """Whatever stands before the next ``<Token>``, for fields that are not used."""
         if not self.binary:
             return self._text_value().encode()
         ahead = self.content[self.at : self.at + 3]
@@ -139,11 +139,11 @@ class Stream:
         return found.end() if found else self.at
 
     def _take(self, size: int) -> bytes:
-        taken = self.content[self.at : self.at + size]
-        if len(taken) < size:
+        read = self.content[self.at : self.at + size]
+        if len(read) < size:
             raise Malformed("the file ends too early")
         self.at += size
-        return taken
+        return read
 
     def _size(self) -> int:
         size = int(struct.unpack("<i", self._take(4))[0])

@@ -46,7 +46,7 @@ class UtteranceCosines:
     A matrix product would be fast, but its last digits depend on the number of threads and on the machine. So vectors x
     of length one are cut into h, whole multiples of 2⁻²⁶, and a rest l of as many further bits as keep every sum of
     products a whole number below 2⁵³: nothing is rounded, in whatever order it is added. A cosine is 1 - |x-y|²/2, from
-    h·h and h·l, as exact where cosines crowd near 1 as elsewhere; without l·l it may be off by some 10⁻¹⁴.
+    h·h and h·l, as exact near 1 as elsewhere; without l·l it may be off by some 10⁻¹⁴.
     """
 
     first: _Cut
@@ -90,7 +90,7 @@ class _Cut:
 
 
 def pair_cosines(x: Floats, y: Floats) -> Floats:
-    """Cosines of rows of length one; taken from their distance, they are exact where they crowd near 1."""
+    """Cosines of rows of length one; computed from their distance, they are exact near 1."""
     return 1 - np.square(x - y).sum(axis=-1) / 2
 
 

@@ -41,10 +41,10 @@ class Plda:
 
     def llr(self, enroll: Floats, counts: Counts, trial: Floats) -> Floats:
         """Log-likelihood ratios, enrolled speakers × trials; `enroll` are means over `counts` utterances."""
-        return self.enrolled(enroll, counts) @ self.tried(trial).T
+        return self.speaker_factors(enroll, counts) @ self.trial_factors(trial).T
 
-    def enrolled(self, means: Floats, counts: Counts) -> Floats:
-        """Speakers as rows whose scalar products with the rows of `tried` are the log-likelihood ratios.
+    def speaker_factors(self, means: Floats, counts: Counts) -> Floats:
+        """Speakers as rows whose scalar products with the rows of `trial_factors` are the log-likelihood ratios.
 
         In the basis where W is the unit matrix and B is diagonal, every dimension is a Gaussian of its own, and
         -½ Σ (t - a)²/v + ½ Σ t²/total, multiplied out, is linear in t, t² and 1.
@@ -58,8 +58,8 @@ class Plda:
         constant = -0.5 * (guess * shrink * speakers + np.log(variance) - np.log(total)).sum(axis=1, keepdims=True)
         return np.hstack((guess, 0.5 / total - 0.5 / variance, constant))
 
-    def tried(self, trial: Floats) -> Floats:
-        """Trial vectors as rows; see `enrolled`."""
+    def trial_factors(self, trial: Floats) -> Floats:
+        """Trial vectors as rows; see `speaker_factors`."""
         utts = (trial - self.mean) @ self.axes()[1]
         return np.hstack((utts, utts**2, np.ones((len(utts), 1))))
 
@@ -190,7 +190,7 @@ def _solve(covariance: Floats, right: Floats) -> tuple[Floats, float]:
     except np.linalg.LinAlgError:
         raise InputError(
             "the covariances of the back end cannot be estimated: there are too few training speakers, or their "
-            "vectors do not differ; take more speech, or a profile with a prior such as plda_few"
+            "vectors do not differ; use more speech, or a profile with a prior such as plda_few"
         ) from None
     return cho_solve(factor, right), float(2 * np.log(np.diag(factor[0])).sum())
 

@@ -1,6 +1,6 @@
 """Embedding directories in memory: utterance vectors grouped by speaker.
 
-A directory holds ``embedding.scp`` (with its ark beside it) and ``utt2spk``. Speakers and, within a speaker, utterances
+A directory holds ``embedding.scp`` (with its ark) and ``utt2spk``. Speakers and, within a speaker, utterances
 are sorted in the C locale, so that everything drawn from a seed depends on the ids and not on the order of the files.
 """
 
@@ -138,7 +138,7 @@ class Embeddings:
 
     @cached_property
     def _orders(self) -> dict[tuple[int, str], Counts]:
-        """The last random order: every L asks for the same one."""
+        """The last random order: every L uses the same one."""
         return {}
 
     def _some(self, wanted: Bools) -> Embeddings:
@@ -154,7 +154,7 @@ class Embeddings:
 
 @lru_cache(maxsize=8)
 def read_cached(directory: Path) -> Embeddings:
-    """Read a directory that a stage asks for again and again; the last ones are remembered."""
+    """Read a directory that a stage needs several times; the last ones are remembered."""
     return read_embeddings(directory)
 
 
@@ -166,16 +166,16 @@ def read_pooled(directories: tuple[Path, ...]) -> Embeddings:
 
 def read_embeddings(directory: str | PathLike[str]) -> Embeddings:
     """Read an embedding directory; an utterance must have both a vector and a speaker."""
-    folder = Path(directory)
-    scp, utt2spk = folder / "embedding.scp", folder / "utt2spk"
-    if not folder.is_dir():
-        raise InputError("no such embedding directory; check the path, or run the stage that makes it", folder)
+    root = Path(directory)
+    scp, utt2spk = root / "embedding.scp", root / "utt2spk"
+    if not root.is_dir():
+        raise InputError("no such embedding directory; check the path, or run the stage that makes it", root)
     index = read_scp(scp)
     utts, speakers = read_columns(utt2spk, "utterance", "speaker")
     if utts != index.keys:
         speakers = _speakers_of(index, utt2spk)
     order = _Order.by_speaker(index.keys, speakers)
-    return order.embeddings(folder, index.keys, index.vectors(order.rows))
+    return order.embeddings(root, index.keys, index.vectors(order.rows))
 
 
 def _speakers_of(index: Scp, utt2spk: Path) -> list[str]:
@@ -278,7 +278,7 @@ def pool(parts: Sequence[Embeddings]) -> Embeddings:
 
 
 def join(parts: Sequence[Embeddings]) -> Embeddings:
-    """The same utterances by several encoders, their vectors beside each other."""
+    """The same utterances by several encoders, their vectors concatenated."""
     first = parts[0]
     for part in parts[1:]:
         if (part.utts, part.speakers) != (first.utts, first.speakers):

@@ -15,7 +15,6 @@ Mutants that cannot be noticed are not drawn; `_Essence` holds the rules.
 from __future__ import annotations
 
 import ast
-import multiprocessing
 import os
 import random
 import re
@@ -24,13 +23,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from multiprocessing.connection import wait
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 
 import pytest
@@ -50,40 +50,44 @@ _TIME_LIMIT = 10.0
 class _Essence(ast.NodeTransformer):
     """Removes from the code what no test can notice; a mutant of the same essence is equivalent."""
 
-    _BLOCK_SIZE = re.compile(r"_?(ROWS|CELLS|SAMPLE|BLOCK|BATCH|CHUNK|CACHE)(_\w+)?|_\w+_(ROWS|CELLS|BYTES)")
+    # Sizes of blocks in which something is computed, numbers up to which it is computed in another, slower way, and
+    # bounds of rounding errors below which it is computed once more: they decide how long it takes.
+    _COST = re.compile(
+        r"_?(ROWS|CELLS|SAMPLE|BLOCK|BATCH_CELLS|CACHED|PAIRS|GROUP|KEEP|EXACT|SLACK)|error|in_float\d\d"
+    )
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
         """Annotations."""
         node.annotation = None
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """Annotations, and caches of functions, which only make them faster."""
         node.returns = None
         node.decorator_list = [one for one in node.decorator_list if "cache(" not in f"{ast.unparse(one)}("]
         return self.generic_visit(node)
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:  # noqa: N802
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """Annotations."""
         node.annotation = ast.Constant(None)
         return self.generic_visit(node)
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:  # noqa: N802
-        """Type aliases, and the sizes of blocks in which something is computed."""
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
+        """Type aliases, and what decides only how long it takes."""
         names = [one.id for one in node.targets if isinstance(one, ast.Name)]
         is_alias = any(re.fullmatch(r"_?[A-Z][a-z]\w*", name) for name in names)
-        return None if is_alias or any(map(self._BLOCK_SIZE.fullmatch, names)) else self.generic_visit(node)
+        return None if is_alias or any(map(self._COST.fullmatch, names)) else self.generic_visit(node)
 
-    def visit_If(self, node: ast.If) -> ast.AST | None:  # noqa: N802
+    def visit_If(self, node: ast.If) -> ast.AST | None:
         """Imports for annotations."""
         return None if ast.unparse(node.test) == "TYPE_CHECKING" else self.generic_visit(node)
 
-    def visit_Raise(self, node: ast.Raise) -> ast.AST:  # noqa: N802
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
         """The words of errors."""
         node.exc = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         return node
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> ast.AST:
         """Log messages, whether a dataclass can be changed, and checks that two lists have one length."""
         name = ast.unparse(node.func)
         if re.match(r"(_?log|logging)\.", name) or name.endswith("dataclass"):
@@ -157,7 +161,7 @@ def _is_worth_a_test(before: str, after: str) -> bool:
         return False
 
 
-def tests_of(path: Path) -> list[str]:
+def select_tests(path: Path) -> list[str]:
     """The smallest set of test files that know a module, and the module itself for its doctests."""
     package = path.parent
     tests = sorted((ROOT / "tests" / package.name).glob("test_*.py"))
@@ -197,11 +201,11 @@ class Copy:
                 (path / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, path / name)
 
-    def start(self, mutant: Mutant | None, tests: Sequence[str]) -> multiprocessing.Process:
+    def start(self, mutant: Mutant | None, tests: Sequence[str]) -> ForkProcess:
         """Test the mutant in a process of its own; its exit code is that of pytest."""
         if mutant:
             (self.path / mutant.path).write_text(mutant.code)
-        process = multiprocessing.get_context("fork").Process(target=self._test, args=(tests,))
+        process = ForkProcess(target=self._test, args=(tests,))
         process.start()
         return process
 
@@ -227,13 +231,13 @@ def survivors(mutants: Sequence[Mutant], copies: Sequence[Copy]) -> Iterator[Mut
     seconds = {path: _seconds_unchanged(copies[0], path) for path in sorted({one.path for one in mutants})}
     free, running, waiting = (
         list(copies),
-        dict[int, tuple[Mutant, Copy, multiprocessing.Process, float]](),
+        dict[int, tuple[Mutant, Copy, ForkProcess, float]](),
         list(mutants),
     )
     while waiting or running:
         while free and waiting:
             mutant, copy = waiting.pop(0), free.pop()
-            process = copy.start(mutant, tests_of(mutant.path))
+            process = copy.start(mutant, select_tests(mutant.path))
             limit = time.monotonic() + _TIME_LIMIT * (1 + seconds[mutant.path])
             running[process.sentinel] = mutant, copy, process, limit
         wait(list(running), timeout=0.5)
@@ -252,16 +256,18 @@ def survivors(mutants: Sequence[Mutant], copies: Sequence[Copy]) -> Iterator[Mut
 
 def _seconds_unchanged(copy: Copy, path: Path) -> float:
     begun = time.monotonic()
-    process = copy.start(None, tests_of(path))
+    process = copy.start(None, select_tests(path))
     process.join()
     if process.exitcode:
-        sys.exit(f"mutate.py: without any mutation: python3 -m pytest {' '.join(tests_of(path))} fails; fix that first")
+        sys.exit(
+            f"mutate.py: without any mutation: python3 -m pytest {' '.join(select_tests(path))} fails; fix that first"
+        )
     return time.monotonic() - begun
 
 
 def main() -> int:
     """Draw, test, list."""
-    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter, usage="")
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter, usage=SUPPRESS)
     parser.add_argument("--mutants", type=int, default=300, help="how many (300)")
     parser.add_argument("--seed", type=int, default=int(time.strftime("%Y%m%d")), help="which ones (the date)")
     parser.add_argument("--jobs", type=int, default=2, help="how many are tested at a time (2)")

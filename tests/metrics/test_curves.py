@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from oracles import error_rates, score_sets
+from scipy.special import logit
 
 from vpeval.metrics.cllr import cllr, min_cllr
 from vpeval.metrics.curves import det_curve, ece_curves
@@ -66,3 +67,16 @@ def test_the_default_curve_is_the_binary_entropy():
     assert (curves.prior_log_odds[0], curves.prior_log_odds[-1]) == (-7, 7)
     p = 1 / (1 + math.exp(-curves.prior_log_odds[100]))
     assert curves.default[100] == pytest.approx(-p * math.log2(p) - (1 - p) * math.log2(1 - p))
+
+
+def test_thinned_det_curves_have_points_at_equal_steps_on_logit_axes():
+    rng = np.random.default_rng(1)
+    pooled = pool(rng.normal(1, 1, 300), rng.normal(size=500))
+    full, thin = det_curve(pooled, 10**6), det_curve(pooled, 40)
+    # 0 and 1 have no logit; they stand half a trial from the end.
+    x = logit(np.clip(full.p_fa, 1 / 1000, 1 - 1 / 1000))
+    y = logit(np.clip(full.p_miss, 1 / 600, 1 - 1 / 600))
+    path = [float(np.abs(np.diff(x))[:k].sum() + np.abs(np.diff(y))[:k].sum()) for k in range(len(x))]
+    kept = sorted({next(k for k, way in enumerate(path) if way >= path[-1] * n / 39 - 1e-12) for n in range(40)})
+    assert thin.p_fa.tolist() == full.p_fa[kept].tolist()
+    assert thin.p_miss.tolist() == full.p_miss[kept].tolist()

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import pav_llrs, score_sets
 
-from vpeval.metrics.dsys import dsys, dsys_null, dsys_pav
+from vpeval.metrics.dsys import dsys, dsys_null, dsys_pav, edges_of_bins, level_of_strangers, number_of_bins
 from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.scores import pool
 from vpeval.metrics.verification import verification
@@ -107,3 +107,35 @@ def test_the_published_estimator_does_not_see_that_forty_targets_are_separated()
 def test_equal_scores_are_not_linkable():
     trials = ScoredTrials(np.ones(36), np.eye(6, dtype=bool).ravel(), *np.divmod(np.arange(36), 6))
     assert verification(trials, 0)[-1].value == 0
+
+
+def three_strangers(a, b):
+    """Three speakers with an utterance each; strangers one place further score `a`, two places further `b`."""
+    enroll, speaker = np.divmod(np.arange(9), 3)
+    return np.choose((speaker - enroll) % 3, [9.0, a, b]), enroll == speaker, enroll, speaker
+
+
+def test_strangers_change_places_as_a_whole_from_three_speakers_on():
+    # Two orders leave nobody in place. In one the strangers taken for targets score above all others, in one below.
+    found = {level_of_strangers(*three_strangers(1.0, 2.0), permutations=1, seed=seed) for seed in range(20)}
+    assert found == {0.0, 1.0}
+    both = level_of_strangers(*three_strangers(1.0, 2.0), permutations=400)
+    assert both == pytest.approx(0.5, abs=0.1)
+
+
+def test_single_labels_are_shuffled_where_a_pair_of_speakers_did_not_meet():
+    score, is_target, enroll, speaker = (column[:8] for column in three_strangers(1.0, 2.0))
+    is_target = is_target | ((enroll == 2) & (speaker == 0))
+    found = {level_of_strangers(score, is_target, enroll, speaker, permutations=1, seed=seed) for seed in range(20)}
+    assert not found <= {0.0, 1.0}
+
+
+def test_scores_that_span_the_range_of_numbers_are_put_into_even_bins():
+    found = edges_of_bins(np.array(-1.6e308), np.array(1.6e308), 4)
+    assert found == pytest.approx([-1.6e308, -0.8e308, 0, 0.8e308, 1.6e308])
+    assert edges_of_bins(np.array([0.0, 1.0]), np.array([2.0, 5.0]), 2).tolist() == [[0, 1, 2], [1, 3, 5]]
+
+
+@pytest.mark.parametrize(("targets", "bins"), [(9, 0), (20, 2), (999, 99), (1000, 100), (5000, 100)])
+def test_there_is_a_bin_for_ten_targets_and_there_are_a_hundred_at_most(targets, bins):
+    assert number_of_bins(np.array(targets)) == bins

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp
+from scipy.stats import beta, gamma
 
 from vpeval.metrics.intervals import (
     FEWEST,
@@ -90,3 +91,94 @@ def test_numbers_that_do_not_differ_between_speakers_have_no_studentised_interva
     assert found.lower is None
     assert "do not differ" in found.notes["no_interval"]
     assert "infinite" in studentised_interval(np.inf, np.full(50, np.inf), 10, {}).notes["no_interval"]
+
+
+def test_an_interval_of_errors_per_word_has_the_gamma_limits_of_fay_and_feuer():
+    # Four speakers of 100 words with 2, 4, 6 and 12 errors: 0.06, residuals -4, -2, 0 and 6, variance 56/400²·4/3.
+    found = ratio_interval([2, 4, 6, 12], [100] * 4, 1000)
+    inflation = (3.182446 / 1.959964) ** 2  # Student's t with three degrees of freedom, over the normal quantile
+    variance = 56 / 400**2 * 4 / 3 * inflation
+    more, spread = 0.06 + 1 / 400, variance + inflation / 400**2
+    lower = gamma.ppf(0.025, 0.06**2 / variance, scale=variance / 0.06)
+    upper = gamma.ppf(0.975, more**2 / spread, scale=spread / more)
+    assert (found.lower, found.upper) == pytest.approx((lower, upper), rel=1e-6)
+
+
+def test_words_that_go_wrong_evenly_over_speakers_are_as_uncertain_as_single_words():
+    # No speaker differs from another, so the variance is that of a Poisson number: 20 errors of 400 words.
+    found = ratio_interval([5] * 4, [100] * 4, 1000)
+    variance = 0.05 / 400 * (3.182446 / 1.959964) ** 2
+    assert found.lower == pytest.approx(gamma.ppf(0.025, 0.05**2 / variance, scale=variance / 0.05), rel=1e-6)
+
+
+def test_without_an_error_a_whole_utterance_may_still_go_wrong():
+    # 3.69 over the number of utterances: (1 - p)^n is 0.025 there.
+    assert ratio_interval([0] * 5, [1000] * 5, 100).upper == pytest.approx(0.0369, abs=1e-4)
+    assert ratio_interval([0] * 5, [1000] * 5, 100).lower == 0
+    assert ratio_interval([0] * 5, [1000] * 5, 0).upper == pytest.approx(3.69, abs=0.01), "no utterance counts as one"
+    assert ratio_interval([0] * 5, [0] * 5, 10).notes == {"no_interval": "nothing to divide by"}
+
+
+def test_a_studentised_interval_is_that_of_student_less_the_bias():
+    # Samples 1 ± 1 around a value of 1.5: standard error √(4/3), bias -0.5, t = 3.182446 for three degrees of freedom.
+    reach = 3.182446 * np.sqrt(4 / 3)
+    found = studentised_interval(1.5, np.array([0.0, 2.0]), 4, {"seed": 7})
+    assert (found.lower, found.upper) == pytest.approx((2 - reach, 2 + reach), rel=1e-6)
+    assert found.notes == {"interval": "studentised speaker bootstrap", "seed": 7}
+    cut = studentised_interval(1.5, np.array([0.0, 2.0]), 4, {}, low=0.0, high=3.0)
+    assert (cut.lower, cut.upper) == (0, 3)
+
+
+def test_a_studentised_interval_holds_a_value_with_a_large_bias():
+    found = studentised_interval(1.0, np.array([2.9, 3.0, 3.1]), 30, {})
+    assert found.lower < -0.5 and found.upper == 1
+    found = studentised_interval(1.0, np.array([-1.1, -1.0, -0.9]), 30, {})
+    assert found.lower == 1 and found.upper > 2.5
+
+
+@pytest.mark.parametrize("rate", [0.002, 0.1, 0.5, 0.998])
+def test_an_interval_of_a_rate_has_the_binomial_limits_of_an_effective_number_of_trials(rate):
+    # Two samples at rate ± d: the variance is d² · 10/9, times (t/z)² with t = 2.262157 for nine degrees of freedom.
+    deviation = 0.02
+    variance = deviation**2 * 10 / 9 * (2.262157 / 1.959964) ** 2
+    worth = min(1000 / (1 + 99 * 0.1), rate * (1 - rate) / variance)
+    found = rate_interval(rate, np.array([rate - deviation, rate + deviation]), 1000, 10, {})
+    events = rate * worth
+    assert found.lower == pytest.approx(beta.ppf(0.025, events, worth - events + 1), rel=1e-5)
+    limit = beta.ppf(0.975, events + 1, worth - events)
+    reach = 2.262157 * deviation * np.sqrt(10 / 9)
+    assert found.upper == pytest.approx(min(1, max(limit, rate + reach)), rel=1e-5)
+
+
+def test_what_few_trials_flatter_the_attacker_by_is_added_to_the_upper_limit():
+    # Resamples are below the rate by 0.05, so the rate is taken for 0.05 too low.
+    plain, biased = (rate_interval(0.2, np.array([m - 0.01, m + 0.01]), 500, 20, {}) for m in (0.2, 0.15))
+    assert biased.upper == pytest.approx(rate_interval(0.25, np.array([0.24, 0.26]), 500, 20, {}).upper)
+    assert biased.lower == plain.lower
+
+
+def test_errors_that_weigh_more_are_fewer():
+    # One trial in four counts: limits of 25 trials instead of 100; no more than the end of the scale.
+    found = rate_interval(0.0, np.zeros(9), 100, 100, {}, weight=4)
+    assert found.upper == pytest.approx(1 - 0.025 ** (1 / 25))
+    assert rate_interval(0.4, np.array([0.1, 0.7]), 100, 100, {}, highest=0.5).upper == 0.5
+
+
+def test_a_weighted_mean_counts_speakers_by_their_weights():
+    values = np.array([[0.0], [0.0], [1.0], [1.0]])
+    # Weights that leave out the zeros make it a mean of ones, and the lower limit that of weights 0, 2 and 2 of three.
+    (found,) = mean_intervals(values, resamples=100_000, weights=[0, 0, 1, 1])
+    rng = np.random.default_rng(0)
+    own, end = 2 * rng.standard_exponential((2, 100_000)).sum(axis=0), rng.standard_exponential(100_000)
+    assert found.lower == pytest.approx(np.quantile(own / (own + end), 0.025), abs=0.01)
+    assert found.upper == 1
+    (equal,) = mean_intervals(values, resamples=100_000, weights=[7, 7, 7, 7])
+    assert equal == mean_intervals(values, resamples=100_000)[0]
+    (more,) = mean_intervals(values, resamples=100_000, weights=[1, 1, 3, 3])
+    assert equal.lower < more.lower < 0.75 < more.upper
+
+
+def test_a_mean_on_another_scale_has_the_same_interval_on_that_scale():
+    values = np.random.default_rng(0).random((12, 3))
+    for one, other in zip(mean_intervals(values), mean_intervals(5 + 10 * values, 5, 15), strict=True):
+        assert (5 + 10 * one.lower, 5 + 10 * one.upper) == pytest.approx((other.lower, other.upper))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vpeval.metrics import ranks
-from vpeval.metrics.ranks import count_rivals
+from vpeval.metrics.ranks import count_rivals, count_rivals_within
 
 
 def brute_force(references, inputs, owner, similarity):
@@ -138,3 +138,33 @@ def test_an_input_of_zeros_is_equally_far_from_all():
 def test_a_vector_that_is_not_finite_is_an_error():
     with pytest.raises(ValueError, match="finite"):
         count_rivals(np.array([[1, np.inf], [0, 1]]), np.ones((1, 2)), np.array([0]))
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "product", "euclidean"])
+def test_references_that_are_mirrored_at_the_input_tie(similarity):
+    # The true reference and its mirror image have the same angle, product and distance to x; the third is behind it.
+    references = np.array([[3.0, 1.0], [3.0, -1.0], [1.0, 2.5], [4.0, 0.0]])
+    found = count_rivals(references, np.array([[2.0, 0.0]]), np.array([0]), similarity)
+    ahead = {"cosine": 1, "product": 1, "euclidean": 0}[similarity]
+    assert (found.above.tolist(), found.tied.tolist()) == ([ahead], [1])
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1.0, 1e140])
+def test_distances_that_differ_by_rounding_alone_tie_at_any_scale(scale):
+    rng = np.random.default_rng(6)
+    x = rng.standard_normal(20)
+    steps = rng.standard_normal((30, 20))
+    references = scale * (x + steps / np.linalg.norm(steps, axis=1, keepdims=True))
+    found = count_rivals(references, scale * x[None], np.array([4]), "euclidean")
+    assert (found.above.tolist(), found.tied.tolist()) == ([0], [29])
+
+
+def test_rivals_within_groups_are_counted_among_those_of_the_group():
+    rng = np.random.default_rng(7)
+    references, inputs = rng.standard_normal((20, 4)), rng.standard_normal((15, 4))
+    owner, groups = rng.integers(20, size=15), rng.integers(3, size=20)
+    found = count_rivals_within(references, inputs, owner, groups)
+    for i, own in enumerate(owner):
+        members = [j for j in range(20) if groups[j] == groups[own]]
+        alone = count_rivals(references[members], inputs[i : i + 1], np.array([members.index(own)]))
+        assert (found.above[i], found.tied[i]) == (alone.above[0], alone.tied[0])

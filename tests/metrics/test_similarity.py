@@ -98,7 +98,7 @@ def test_metrics_by_hand():
         ("deid", None),
     ]
     assert [record.value for record in records] == pytest.approx([0.8, 0.2, 0.4, 10 * math.log10(0.5), 0.75])
-    assert all(record.counts == {"speakers": 3} and record.lower is None for record in records)
+    assert all(record.counts == {"speakers": 3} and record.interval.lower is None for record in records)
 
 
 def test_identical_conditions_gain_and_hide_nothing():
@@ -111,14 +111,14 @@ def test_identical_conditions_gain_and_hide_nothing():
 def test_few_speakers_have_no_interval_and_a_reason(speakers):
     m = np.full((speakers, speakers), 0.2) + 0.5 * np.eye(speakers)
     for record in voice_similarity({"oo": m, "oa": m, "aa": m}, 100):
-        assert (record.lower, record.upper) == (None, None)
-        assert f"{speakers} speakers" in record.notes["no_interval"]
+        assert (record.interval.lower, record.interval.upper) == (None, None)
+        assert f"{speakers} speakers" in record.interval.notes["no_interval"]
 
 
 def test_indistinct_anonymised_voices_lose_infinitely_much():
     good, flat = matrix(0.9, 0.1), matrix(0.5, 0.5)
     g_vd, deid = voice_similarity({"oo": good, "oa": flat, "aa": flat}, 50)[3:]
-    assert (g_vd.value, g_vd.lower, g_vd.upper) == (-math.inf, None, None)
+    assert (g_vd.value, g_vd.interval.lower, g_vd.interval.upper) == (-math.inf, None, None)
     assert deid.value == 1
 
 
@@ -155,7 +155,7 @@ def test_intervals_are_reproducible_and_hold_the_value():
     matrices = {c: rng.random((5, 5)) / 10 + np.eye(5) * d for c, d in zip(CONDITIONS, (0.8, 0.1, 0.4), strict=True)}
     once, again = voice_similarity(matrices, 300, seed=4), voice_similarity(matrices, 300, seed=4)
     assert once == again
-    assert all(record.lower <= record.value <= record.upper for record in once)
+    assert all(record.interval.lower <= record.value <= record.interval.upper for record in once)
 
 
 def test_missing_pairs_of_speakers_are_named():

@@ -218,3 +218,24 @@ def test_side_information_cuts_the_crowd_that_is_drawn_without_it():
         some = [s for s in crowd if s % 2 == e % 2]
         expected = brute_force(x.astype(float), folds, counts, some) if len(some) > 1 else 1
         assert side.per_speaker[1, e] == expected
+
+
+def test_exact_similarities_are_cosines_less_one_and_a_vector_of_zeros_is_at_a_right_angle():
+    rng = np.random.default_rng(10)
+    y = rng.standard_normal((6, 4))
+    y /= np.linalg.norm(y, axis=1, keepdims=True)
+    y[5] = 0
+    assert module._similarity(y[0], y, "cosine") == pytest.approx(y @ y[0] - 1)
+    assert module._similarity(y[5], y[:5], "cosine") == pytest.approx(-np.ones(5))
+    assert module._similarity(y[0], 3 * y, "product") == pytest.approx(3 * y @ y[0])
+
+
+@pytest.mark.parametrize("size", [1, 5, 40, 400])
+@pytest.mark.parametrize("keep", [1, 5, 40])
+def test_at_least_as_many_scores_as_asked_for_reach_the_cut(size, keep, monkeypatch):
+    monkeypatch.setattr(module, "_GROUP", 3)
+    scores = np.random.default_rng(size).standard_normal(size).astype(np.float32)
+    cut = module._cut(scores[None], keep)
+    assert (scores >= cut).sum() >= min(keep, size)
+    if keep < size:
+        assert cut <= np.sort(scores)[-keep]

@@ -36,7 +36,11 @@ def test_one_attack_alone_has_the_interval_of_its_eer(metric):
     trials = scored(3, 1.5)
     found = strongest({"a": [trials]}, metric, resamples=50, seed=4)
     record = next(one for one in verification(trials, 50, 4) if one.metric == metric)
-    assert (found.eer, found.interval.lower, found.interval.upper) == (record.value, record.lower, record.upper)
+    assert (found.eer, found.interval.lower, found.interval.upper) == (
+        record.value,
+        record.interval.lower,
+        record.interval.upper,
+    )
 
 
 def test_an_attack_on_two_sets_has_their_mean_eer_and_a_narrower_interval():

@@ -50,7 +50,7 @@ def test_records_name_every_metric_and_what_it_rests_on():
     assert [record.params["p"] for record in records if record.metric == "min_dcf"] == [0.01, 0.001]
     assert all(record.counts == {"targets": 20, "nontargets": 100, "speakers": 6} for record in records)
     assert all("estimator" in record.params for record in records)
-    assert all(record.lower <= record.upper for record in records)
+    assert all(record.interval.lower <= record.interval.upper for record in records)
     assert records[6].notes["tag"] in "ABC"
 
 
@@ -58,7 +58,7 @@ def test_bengio_mariethoz_stands_beside_the_bootstrap_of_each_eer():
     for record in verification(cross_product(), resamples=20)[:3]:
         lower, upper = record.notes["bengio_mariethoz"]
         assert lower < record.value < upper
-        assert (lower, upper) != (record.lower, record.upper)
+        assert (lower, upper) != (record.interval.lower, record.interval.upper)
 
 
 def test_the_interval_of_an_eer_is_that_of_a_literal_bootstrap():
@@ -70,28 +70,28 @@ def test_the_interval_of_an_eer_is_that_of_a_literal_bootstrap():
     trials_worth = min(30 / 1.4, record.value * (1 - record.value) / (error / 1.959964) ** 2)
     events = record.value * trials_worth
     with mp.workdps(20):
-        level = mp.betainc(events, trials_worth - events + 1, 0, record.lower, regularized=True)
+        level = mp.betainc(events, trials_worth - events + 1, 0, record.interval.lower, regularized=True)
     assert float(level) == pytest.approx(0.025, abs=1e-4)
-    assert record.lower < record.value < record.upper <= 0.5
+    assert record.interval.lower < record.value < record.interval.upper <= 0.5
 
 
 def test_separated_scores_of_few_speakers_are_no_proof_of_an_eer_of_zero():
     records = {r.metric: r for r in verification(cross_product(enrolled=6, shift=100), 50)}
     for name in ("eer_kaldi", "eer_threshold", "eer_rocch", "min_cllr"):
-        assert (records[name].value, records[name].lower) == (0, 0)
-        assert records[name].upper > 0.1
-    assert records["zebra_population"].upper == pytest.approx(1 / np.log(4))
-    assert records["zebra_population"].lower < 0.5
-    assert records["dsys_calibrated"].value == records["dsys_calibrated"].upper == 1
-    assert records["dsys_calibrated"].lower < 0.9
+        assert (records[name].value, records[name].interval.lower) == (0, 0)
+        assert records[name].interval.upper > 0.1
+    assert records["zebra_population"].interval.upper == pytest.approx(1 / np.log(4))
+    assert records["zebra_population"].interval.lower < 0.5
+    assert records["dsys_calibrated"].value == records["dsys_calibrated"].interval.upper == 1
+    assert records["dsys_calibrated"].interval.lower < 0.9
 
 
 @pytest.mark.parametrize("enrolled", [2, 3])
 def test_few_speakers_have_no_interval_and_a_reason(enrolled):
     for record in verification(cross_product(enrolled=enrolled, speakers=enrolled), 20):
         if record.metric != "dsys_null":
-            assert (record.lower, record.upper) == (None, None)
-            assert f"{enrolled} speakers" in record.notes["no_interval"]
+            assert (record.interval.lower, record.interval.upper) == (None, None)
+            assert f"{enrolled} speakers" in record.interval.notes["no_interval"]
 
 
 def test_resamples_without_both_classes_are_drawn_again_and_counted():
@@ -105,7 +105,7 @@ def test_resamples_without_both_classes_are_drawn_again_and_counted():
 def test_the_same_seed_gives_the_same_records_and_another_seed_others():
     trials = cross_product()
     assert verification(trials, 30, seed=1) == verification(trials, 30, seed=1)
-    assert verification(trials, 30, seed=1)[3].lower != verification(trials, 30, seed=2)[3].lower
+    assert verification(trials, 30, seed=1)[3].interval.lower != verification(trials, 30, seed=2)[3].interval.lower
 
 
 def test_the_order_of_the_trials_does_not_matter():
@@ -117,14 +117,18 @@ def test_the_order_of_the_trials_does_not_matter():
 
 def test_no_resamples_give_values_without_intervals():
     records = verification(cross_product(), resamples=0)
-    assert all(record.lower is None and record.upper is None for record in records if record.metric != "dsys_null")
+    assert all(
+        record.interval.lower is None and record.interval.upper is None
+        for record in records
+        if record.metric != "dsys_null"
+    )
     assert all("interval" not in record.params for record in records)
 
 
 def test_a_system_does_not_differ_from_itself():
     trials = cross_product()
     for record in paired_difference(trials, trials.score, 30):
-        assert (record.value, record.lower, record.upper, record.notes["p_value"]) == (0, 0, 0, 1)
+        assert (record.value, record.interval.lower, record.interval.upper, record.notes["p_value"]) == (0, 0, 0, 1)
 
 
 def test_differences_are_those_of_the_values_and_change_sign_when_swapped():
@@ -136,19 +140,23 @@ def test_differences_are_those_of_the_values_and_change_sign_when_swapped():
     assert [record.metric for record in forth] == [f"{name}_difference" for name in NAMES]
     for record, mirrored, a, b in zip(forth, back, own, theirs, strict=False):
         assert record.value == a.value - b.value
-        assert (mirrored.value, mirrored.lower, mirrored.upper) == (-record.value, -record.upper, -record.lower)
+        assert (mirrored.value, mirrored.interval.lower, mirrored.interval.upper) == (
+            -record.value,
+            -record.interval.upper,
+            -record.interval.lower,
+        )
         assert mirrored.notes["p_value"] == record.notes["p_value"]
 
 
 def test_a_clear_difference_has_a_small_p_value():
     trials = cross_product(speakers=8, enrolled=8, shift=4)
     eer = paired_difference(trials, cross_product(seed=1, speakers=8, enrolled=8, shift=0).score, 200)[2]
-    assert eer.upper < 0
+    assert eer.interval.upper < 0
     assert eer.notes["p_value"] == 2**-7, "as small as eight speakers allow"
 
 
 def test_differences_without_resamples_have_no_interval():
     trials = cross_product()
     record = paired_difference(trials, trials.score + 1, 0)[0]
-    assert (record.lower, record.upper) == (None, None)
+    assert (record.interval.lower, record.interval.upper) == (None, None)
     assert "p_value" not in record.params

@@ -24,7 +24,7 @@ from vpeval.anon.hook_input import ROOT, WholeSet, copy_audio, environment, hook
 from vpeval.anon.hook_job import is_regular_file
 from vpeval.anon.hook_program import prepared_dir, split_options
 from vpeval.core import seeds
-from vpeval.core.processes import cpu_ticks, dying_with_me
+from vpeval.core.processes import cpu_ticks, parent_death_hook
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import first_few
 
@@ -120,7 +120,7 @@ class Subject:
             try:
                 child = subprocess.Popen(
                     command, env=variables, stdout=output, stderr=output, stdin=subprocess.DEVNULL,
-                    process_group=0, preexec_fn=partial(_limit, dying_with_me()), cwd=ROOT,
+                    process_group=0, preexec_fn=partial(_limit, parent_death_hook()), cwd=ROOT,
                 )  # fmt: skip
             except OSError as error:
                 return Ended(f"cannot be started ({error.strerror}); is its first line (#!) right?", 0.0)

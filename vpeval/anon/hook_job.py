@@ -29,7 +29,7 @@ from vpeval.anon.hook_input import WholeSet, environment, hook_data
 from vpeval.anon.hook_program import split_options
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
-from vpeval.core.processes import dying_with_me
+from vpeval.core.processes import parent_death_hook
 from vpeval.data.directory import DataDir, read_utt2spk
 from vpeval.data.layout import first_few
 from vpeval.jobs import worker
@@ -222,7 +222,7 @@ def _run_hook(
 def _start(command: list[str], variables: dict[str, str]) -> subprocess.Popen[bytes]:
     """Start the hook in a process group of its own, so that whatever it starts can be ended with it."""
     try:
-        child = subprocess.Popen(command, env=variables, process_group=0, preexec_fn=dying_with_me())
+        child = subprocess.Popen(command, env=variables, process_group=0, preexec_fn=parent_death_hook())
     except OSError as error:
         raise InputError(f"cannot be started ({error.strerror}); is its first line (#!) right?", command[0]) from None
 

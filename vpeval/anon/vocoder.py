@@ -182,7 +182,7 @@ def _minimum_phase(log_gain: Floats) -> NDArray[np.complex128]:
     return np.exp(np.fft.rfft(cepstrum, FFT))
 
 
-def _overlap_add(output: Floats, pieces: Floats, starts: Counts) -> None:
-    places = starts[:, None] + np.arange(pieces.shape[1])
+def _overlap_add(output: Floats, segments: Floats, starts: Counts) -> None:
+    places = starts[:, None] + np.arange(segments.shape[1])
     inside = places < len(output)
-    output += np.bincount(places[inside], pieces[inside], len(output))
+    output += np.bincount(places[inside], segments[inside], len(output))

@@ -1,7 +1,7 @@
 """CTC beam search with an n-gram language model (Hannun et al., arXiv 1408.2873; Graves & Jaitly, ICML 2014).
 
-Prefixes grow frame by frame; paths that collapse to the same prefix are summed. The language model speaks when a word
-is complete, and already when the letters so far begin no word it knows: then the word can only be ``<unk>``.
+Prefixes grow frame by frame; paths that collapse to the same prefix are summed. The language model scores a word when
+it is complete, or as soon as its letters begin no known word: then it can only be ``<unk>``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from vpeval.asr.nbest import Hypothesis
 
 _NEVER = -math.inf
 _FLOOR = -7.0
-"""Labels less likely than this (natural logarithm) are not tried in a frame."""
+"""Labels less likely than this (natural logarithm) are left out in a frame."""
 
 
 @dataclass(frozen=True)
 class _Fused:
-    """What the language model says of the complete words of a prefix."""
+    """The score of the language model for the complete words of a prefix, and the context of the next word."""
 
     score: float = 0.0
     context: Words = ()
@@ -30,9 +30,9 @@ class _Fused:
 
 @dataclass
 class BeamSearch:
-    """Beam search over letters or pieces of words.
+    """Beam search over letters or subword units.
 
-    `labels` are the strings of the network's outputs: ``" "`` (or a piece that begins with a blank) parts words, and
+    `labels` are the strings of the network's outputs: ``" "`` (or a unit that begins with a blank) separates words, and
     the label at `blank` is CTC's own. The acoustic scores of the hypotheses are multiplied by `acoustic_scale`, which
     brings the weight of the language model to Kaldi's scale; `lmwt` and `wip` are on that scale.
     """
@@ -87,14 +87,14 @@ class BeamSearch:
 
     def _append(self, text: str, index: int) -> str:
         label = self.labels[index]
-        # A blank at the very beginning or after another one parts nothing.
+        # A blank at the very beginning or after another one separates nothing.
         return text + label.lstrip(" ") if text.endswith(" ") or not text else text + label
 
     def _rank(self, text: str, masses: tuple[float, float]) -> float:
         return self.acoustic_scale * _add(*masses) + self._fuse(text)
 
     def _fuse(self, text: str) -> float:
-        """What the language model adds for a prefix: its complete words, and the word begun if it is unknown."""
+        """The score of the language model for a prefix: its complete words, and the begun word if it is unknown."""
         if self.lm is None:
             return 0.0
         complete, _, begun = text.rpartition(" ")

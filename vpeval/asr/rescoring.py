@@ -43,7 +43,7 @@ class Weights:
 
 
 class Rescorer:
-    """The hypotheses of a set under one language model, ready to be asked for any weights."""
+    """The hypotheses of a set under one language model, which can be chosen from with any weights."""
 
     def __init__(self, nbest: NBest, lm: NGram, normalize: Normalizer) -> None:
         self.utts = list(nbest)
@@ -67,7 +67,7 @@ class Rescorer:
 
 @dataclass(frozen=True)
 class Tuning:
-    """The errors at every point of the grid, in the order tried."""
+    """The errors at every point of the grid, in the order of the grid."""
 
     errors: Mapping[Weights, ErrorCounts]
 
@@ -79,8 +79,8 @@ class Tuning:
     @property
     def at_edge(self) -> bool:
         """Whether a wider range of LM weights might do better."""
-        tried = [weights.lmwt for weights in self.errors]
-        return len(set(tried)) > 1 and self.best.lmwt in (min(tried), max(tried))
+        lmwts = {weights.lmwt for weights in self.errors}
+        return len(lmwts) > 1 and self.best.lmwt in (min(lmwts), max(lmwts))
 
 
 def tune(rescorer: Rescorer, refs: Mapping[str, str], normalize: Normalizer, grid: Sequence[Weights]) -> Tuning:

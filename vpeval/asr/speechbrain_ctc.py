@@ -86,7 +86,7 @@ def _load(directory: Path) -> EncoderASR:
 
 
 def _labels(tokenizer: CTCTextEncoder) -> list[str]:
-    """The outputs of the network as text; pieces of words that begin one carry a blank in front."""
+    """The outputs of the network as text; subword units that begin a word have a blank in front."""
     if isinstance(tokenizer, CTCTextEncoder):
         return [tokenizer.ind2lab[i] for i in range(len(tokenizer))]
     return [tokenizer.id_to_piece(i).replace(_PIECE_START, " ") for i in range(tokenizer.vocab_size())]

@@ -78,6 +78,17 @@ class _Essence(ast.NodeTransformer):
         is_alias = any(re.fullmatch(r"_?[A-Z][a-z]\w*", name) for name in names)
         return None if is_alias or any(map(self._COST.fullmatch, names)) else self.generic_visit(node)
 
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """Comparisons with what decides only how long it takes."""
+        names = [one.id for one in ast.walk(node) if isinstance(one, ast.Name)]
+        return ast.Constant(True) if any(map(self._COST.fullmatch, names)) else self.generic_visit(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        """The same, turned round."""
+        inner = self.visit(node.operand)
+        is_cost = isinstance(node.operand, ast.Compare) and isinstance(inner, ast.Constant)
+        return inner if is_cost else ast.UnaryOp(node.op, inner)
+
     def visit_If(self, node: ast.If) -> ast.AST | None:
         """Imports for annotations."""
         return None if ast.unparse(node.test) == "TYPE_CHECKING" else self.generic_visit(node)

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vpeval.audio.f0 import CEILING, FLOOR
 from vpeval.metrics.pitch import FEWEST, correlate_pitch
 from vpeval.metrics.utterance_mean import utterance_mean
 
@@ -88,3 +89,30 @@ def test_the_interval_of_speakers_is_that_of_student():
 def test_one_speaker_has_no_interval():
     assert utterance_mean({"a-1": 1.0}, {"a-1": "a"}).interval.lower is None
     assert utterance_mean({"a-1": 1.0, "b-1": 2.0}, {"a-1": "a", "b-1": "b"}, resamples=0).interval.notes == {}
+
+
+def test_frames_outside_the_range_of_voices_count_as_unvoiced():
+    track = contour()
+    noisy = np.where(track == 0, np.where(np.arange(120) % 2, FLOOR - 1, CEILING + 1), track)
+    assert correlate_pitch(track, noisy) == correlate_pitch(track, track)
+    assert correlate_pitch(noisy, track) == correlate_pitch(track, track)
+
+
+def test_frames_at_the_ends_of_the_range_of_voices_are_voiced():
+    track = np.zeros(60)
+    track[10:25] = np.linspace(FLOOR, CEILING, 15)
+    assert correlate_pitch(track, track).voiced == pytest.approx(1)
+    assert correlate_pitch(track[10:25], track[10:25]).voiced == pytest.approx(1)
+
+
+def test_as_many_voiced_frames_as_are_needed_have_a_voiced_estimate():
+    track = np.zeros(60)
+    track[20 : 20 + FEWEST] = np.arange(100, 100 + FEWEST)
+    assert correlate_pitch(track, track).voiced == pytest.approx(1)
+
+
+def test_a_track_is_stretched_by_straight_lines_from_its_first_to_its_last_frame():
+    short = np.array([100.0, 120.0, 160.0, 150.0])
+    long = np.array([100.0, 110.0, 120.0, 140.0, 160.0, 155.0, 150.0])
+    found = correlate_pitch(long, short)
+    assert (found.vpc, found.lag) == (pytest.approx(1), 0)

@@ -12,7 +12,7 @@ from scipy.stats import betabinom
 
 from vpeval.metrics.srd import disclosure
 from vpeval.records.record import Record
-from vpeval.results.formats import latex_systems
+from vpeval.results import latex
 
 N, INPUTS, EVEN = 40, 800, 20
 ORIGINAL = ("original", 453, 453, 4.50, 2.19, 56.63, 7.5)
@@ -133,7 +133,7 @@ def test_the_latex_table_has_the_rows_of_table_1_side_by_side():
             ):
                 params = {"estimator": "empirical"}
                 records.append(Record(metric, float(value[0]), params=params, notes=notes, **tags))
-    text = latex_systems.tables(records)["srd"]
+    text = latex.tables(records)["srd"]
     assert r"\multicolumn{4}{c}{trained on original speech} & \multicolumn{4}{c}{trained on anonymised speech}" in text
     cells = {line.split(" & ")[0].strip(): line.strip(" \\").split(" & ") for line in text.splitlines()}
     cells = {system: [cell.replace(r"\textbf{", "").strip("} ") for cell in row] for system, row in cells.items()}

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from vpeval.metrics.resampling import ScoredTrials
-from vpeval.metrics.strongest import strongest
+from vpeval.metrics.strongest import strongest, strongest_by
 from vpeval.metrics.verification import EERS, verification
 
 
@@ -75,3 +75,29 @@ def test_without_resamples_there_is_no_interval():
 def test_attacks_on_other_sets_are_not_compared(attacks):
     with pytest.raises(ValueError, match="all attacks on the same sets"):
         strongest(attacks)
+
+
+def test_an_interval_says_how_it_was_drawn():
+    found = strongest({"a": [scored(0, 1.0)], "b": [scored(1, 1.0)]}, resamples=60, seed=5)
+    drawn = {key: found.interval.notes[key] for key in ("resamples", "seed", "chosen_of")}
+    assert drawn == {"resamples": 60, "seed": 5, "chosen_of": 2}
+
+
+def test_several_eers_of_one_choice_are_those_of_each():
+    attacks = {"a": [scored(0, 1.0)], "b": [scored(1, 1.2)]}
+    found = strongest_by(attacks, list(EERS), resamples=40, seed=2)
+    assert found == {metric: strongest(attacks, metric, 40, 2) for metric in EERS}
+    assert found["eer_rocch"].interval.upper <= 0.5
+
+
+def test_the_first_of_equally_strong_attacks_is_named():
+    assert strongest({"b": [scored(0, 1.0)], "a": [scored(0, 1.0)]}, resamples=0).attack == "b"
+
+
+def test_speakers_without_a_target_in_a_set_are_drawn_again():
+    # Speaker 2 is only ever compared with; of two target speakers, every resample has one.
+    enroll, speaker = np.divmod(np.arange(2 * 3 * 2), 6)
+    speaker //= 2
+    score = np.random.default_rng(9).standard_normal(12) + (enroll == speaker)
+    found = strongest({"a": [ScoredTrials(score, enroll == speaker, enroll, speaker)]}, resamples=50)
+    assert "2 speakers" in found.interval.notes["no_interval"]

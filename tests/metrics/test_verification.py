@@ -5,7 +5,9 @@ from mpmath import mp
 from vpeval.core.seeds import generator
 from vpeval.metrics import verification as module
 from vpeval.metrics.bootstrap import multiplicities
-from vpeval.metrics.eer import eer_rocch
+from vpeval.metrics.dsys import dsys_null, dsys_pav, level_of_strangers
+from vpeval.metrics.eer import Eer, bengio_mariethoz, eer_rocch
+from vpeval.metrics.intervals import rate_interval
 from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.scores import pool
 from vpeval.metrics.verification import paired_difference, verification
@@ -160,3 +162,54 @@ def test_differences_without_resamples_have_no_interval():
     record = paired_difference(trials, trials.score + 1, 0)[0]
     assert (record.interval.lower, record.interval.upper) == (None, None)
     assert "p_value" not in record.params
+
+
+def test_calibrated_dsys_says_what_it_was_corrected_by_and_that_its_chance_is_zero():
+    trials = cross_product()
+    notes = verification(trials, 0)[-1].notes
+    level = level_of_strangers(trials.score, trials.is_target, trials.enroll, trials.speaker)
+    assert notes == {"chance": 0.0, "strangers": level}
+    raw = dsys_pav(trials.pooled())
+    assert verification(trials, 0)[-1].value == pytest.approx((raw - level) / (1 - level))
+
+
+def test_the_level_of_dsys_without_information_has_the_interval_of_shuffled_labels():
+    trials = cross_product(utts=10, enrolled=6)
+    null, found = dsys_null(trials.pooled(), seed=4), verification(trials, 0, seed=4)[-2]
+    assert (found.metric, found.value, found.notes) == ("dsys_null", null.mean, {"seed": 4})
+    assert (found.interval.lower, found.interval.upper) == (null.interval.lower, null.interval.upper)
+
+
+def test_the_interval_of_bengio_and_mariethoz_by_hand():
+    # 20 % of 25 nontargets and 10 % of 100 targets: variance 0.16/100 + 0.09/400.
+    found = bengio_mariethoz(Eer(0.15, 0.2, 0.1), 100, 25)
+    half = 1.96 * np.sqrt(0.0016 + 0.000225)
+    assert (found.lower, found.upper) == pytest.approx((0.15 - half, 0.15 + half))
+    certain = bengio_mariethoz(Eer(0.5, 0.5, 0.5), 1, 1)
+    assert (certain.lower, certain.upper) == (0, 1)
+
+
+def test_what_an_attacker_gains_has_the_interval_of_what_is_lost():
+    trials = cross_product(enrolled=6)
+    found = {one.metric: one for one in verification(trials, 30, seed=1)}
+    samples, _ = module._resample(trials, 30, 1)
+    column = [metric.name for metric in module._METRICS].index("zebra_population")
+    gain = 1 / np.log(4)
+    value = found["zebra_population"].value
+    lost = rate_interval(1 - value / gain, 1 - samples[:, column] / gain, 30, 6, {}, weight=4)
+    limits = gain * (1 - lost.upper), gain * (1 - lost.lower)
+    assert (found["zebra_population"].interval.lower, found["zebra_population"].interval.upper) == pytest.approx(limits)
+
+
+def test_intervals_say_how_many_resamples_were_drawn_and_drawn_again():
+    trials = cross_product(enrolled=4, speakers=5)
+    notes = verification(trials, 25, seed=6)[0].interval.notes
+    assert (notes["resamples"], notes["seed"]) == (25, 6)
+    assert notes["redrawn"] == module._resample(trials, 25, 6)[1]
+
+
+def test_two_systems_that_differ_by_the_same_for_all_have_that_difference_for_certain():
+    found = module._difference_interval(0.25, np.full(9, 0.25), 8, {"seed": 0})
+    assert (found.lower, found.upper) == (0.25, 0.25)
+    assert module._difference_interval(0.25, np.full(9, 0.25), 3, {}).lower is None
+    assert module._difference_interval(0.25, np.empty(0), 8, {}).lower is None

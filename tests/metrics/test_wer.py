@@ -8,7 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vpeval.core.errors import InputError
+from vpeval.core.seeds import generator
 from vpeval.data.text import NORMALIZERS, vpc2020, vpc2024, vpc2026
+from vpeval.metrics.bootstrap import multiplicities
+from vpeval.metrics.intervals import ratio_interval
 from vpeval.metrics.wer import ErrorCounts, count_errors, paired_test, score_texts, speaker_interval, sum_by_speaker
 
 words = st.lists(st.sampled_from("abc"), max_size=14)
@@ -191,3 +194,33 @@ def test_vpc2026_lowers_and_deletes_the_listed_punctuation():
 def test_normalising_twice_changes_nothing(name, text):
     once = NORMALIZERS[name](text)
     assert NORMALIZERS[name](" ".join(once)) == once
+
+
+def test_resamples_without_a_reference_word_tell_nothing():
+    # Speaker s2 has no words: resamples of s2 alone have no rate, and all others have that of s1.
+    counts, others = np.array([[1, 0, 1, 10], [0, 0, 0, 0]]), np.array([[0, 0, 1, 10], [0, 0, 0, 0]])
+    test = paired_test(counts, others, ["s1", "s2"])
+    assert (test.difference, test.interval.lower, test.interval.upper) == (10, 10, 10)
+
+
+def test_a_p_value_is_twice_the_share_of_resamples_on_the_other_side_with_one_more_on_each():
+    counts, others = np.array([[0, 0, 9, 10], [0, 0, 0, 10]]), np.array([[0, 0, 0, 10], [0, 0, 6, 10]])
+    test = paired_test(counts, others, ["s1", "s2"], resamples=400, seed=3)
+    drawn = multiplicities(2, 400, generator(3, "wer difference"))
+    beyond = sum(9 * a - 6 * b <= 0 for a, b in drawn)
+    assert test.p_value == pytest.approx(2 * (beyond + 1) / 401)
+    assert test.difference == pytest.approx(15)
+
+
+def test_units_are_drawn_with_all_their_utterances():
+    # Two utterances of one speaker are one unit: there is nothing to draw.
+    counts, others = np.array([[0, 0, 5, 10], [0, 0, 0, 10]]), np.array([[0, 0, 0, 10]] * 2)
+    test = paired_test(counts, others, ["s", "s"])
+    assert (test.interval.lower, test.interval.upper) == (25, 25)
+
+
+def test_a_speaker_interval_is_that_of_errors_per_word_in_percent():
+    speakers = {f"s{n}": ErrorCounts(n, 1, n, words=50 + n, utts=3) for n in range(5)}
+    found = speaker_interval(speakers)
+    plain = ratio_interval([2 * n + 1 for n in range(5)], [50 + n for n in range(5)], 15)
+    assert (found.lower, found.upper) == pytest.approx((100 * plain.lower, 100 * plain.upper))

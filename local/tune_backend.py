@@ -24,7 +24,7 @@ def main() -> None:
     """Measure all settings, print a table."""
     parser = script.Parser(__doc__)
     for what, name in (("--prior-speakers", "imaginary speakers"), ("--prior-utts", "imaginary utterances")):
-        parser.add_argument(what, type=weights, default="50,192,500", metavar="X,Y", help=f"{name} tried (50,192,500)")
+        parser.add_argument(what, type=weights, default="50,192,500", metavar="X,Y", help=f"{name} to try (50,192,500)")
     parser.add_argument("--lda", type=script.natural, default=0, help="dimensions of the LDA; 0 for none (0)")
     parser.add_argument("--iterations", type=script.positive, default=20, help="of EM (20)")
     parser.add_argument("--held-out", type=script.positive, default=3, help="speakers held out at a time (3)")
@@ -39,18 +39,18 @@ def main() -> None:
         for directory in args.embeddings
     ]
     pairs = list(itertools.product(args.prior_speakers, args.prior_utts))
-    tried = {"cosine": mean(measure(folds, None) for folds in divided)}
+    qualities = {"cosine": mean(measure(folds, None) for folds in divided)}
     for speakers, utts in pairs:
         settings = Settings(args.lda, args.iterations, Prior(speakers, utts))
-        tried[f"{speakers:g} {utts:g}"] = mean(measure(folds, settings) for folds in divided)
+        qualities[f"{speakers:g} {utts:g}"] = mean(measure(folds, settings) for folds in divided)
     print("prior speakers, utterances   EER %   min Cllr")
-    for name, quality in sorted(tried.items(), key=lambda item: item[1].min_cllr):
+    for name, quality in sorted(qualities.items(), key=lambda item: item[1].min_cllr):
         print(f"{name:26s} {100 * quality.eer:7.2f} {quality.min_cllr:10.3f}")
 
 
-def mean(qualities: Iterable[Quality]) -> Quality:
+def mean(each_directory: Iterable[Quality]) -> Quality:
     """Over the directories."""
-    each = list(qualities)
+    each = list(each_directory)
     return Quality(fmean(q.eer for q in each), fmean(q.min_cllr for q in each))
 
 

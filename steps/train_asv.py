@@ -6,7 +6,7 @@ Usage: steps/train_asv.py [options] --data 'DIR ...' <attacker-conf> <out-dir>
          exp/mini/asv/ecapa_plda-mcadams
 
 Makes <out-dir> with encoder.yaml and model.ckpt (scratch, finetune, nuisance) or codebook.npy (units), or with
-backend.npz (backend); epochs.jsonl and epochs.png tell how scratch and finetune went. Interrupted, the same command
+backend.npz (backend); epochs.jsonl and epochs.png show how scratch and finetune went. Interrupted, the same command
 goes on with the next epoch. How to train on several machines: docs/cluster.md. With --dry-run true nothing is made: it
 says how much memory a process will need and how long an epoch will take, on this machine and on a GPU.
 """
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--num-processes", type=script.positive, default=1, help="processes on each of them (1)")
     parser.add_argument("--num-gpus", type=script.natural, default=0, help="GPUs to ask for on each of them (0)")
     parser.add_argument(
-        "--dry-run", type=script.boolean, default=False, help="true: say what training a network would take (false)"
+        "--dry-run", type=script.boolean, default=False, help="true: print what training a network would cost (false)"
     )
     parser.add_argument("conf", metavar="attacker-conf", type=Path)
     parser.add_argument("out", metavar="out-dir", type=Path)
@@ -57,13 +57,13 @@ def main() -> None:
     embeddings = args.embeddings or args.out.parent.parent / "embeddings" / start
     machine = Machine(args.cmd, args.nj, args.num_threads, args.num_processes, args.num_nodes, args.num_gpus)
     if args.dry_run:
-        tell(training, machine)
+        print_cost(training, machine)
     else:
         train_attacker(training, embeddings, machine)
 
 
-def tell(training: Training, machine: Machine) -> None:
-    """Print what a training would take, without starting it."""
+def print_cost(training: Training, machine: Machine) -> None:
+    """Print the cost of a training, without starting it."""
     if training.mode in ("backend", *IN_ONE_GO):
         raise InputError(f"--dry-run is for trainings in epochs, which '{training.mode}' is not", training.profile)
     from vpeval.asv.train_network import Profile, read_corpus

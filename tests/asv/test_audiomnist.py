@@ -64,7 +64,7 @@ def test_strings_are_joined_and_speakers_divided(corpus, convert, tmp_path):
 
 def test_an_incomplete_corpus_is_named(corpus, convert, tmp_path, capsys):
     assert convert(corpus / "01", tmp_path / "audio", tmp_path) == 1
-    assert "audioMNIST_meta.txt: is missing; <corpus-dir> is the folder that holds it" in capsys.readouterr().err
+    assert "audioMNIST_meta.txt: is missing; <corpus-dir> is the directory that holds it" in capsys.readouterr().err
     (corpus / "08/9_08_17.wav").rename(tmp_path / "moved.wav")
     assert convert(corpus, tmp_path / "audio", tmp_path) == 1
     (tmp_path / "moved.wav").rename(corpus / "08/9_08_17.wav")

@@ -44,9 +44,9 @@ def test_known_objects_are_made_and_shared_where_they_are_referred_to(tmp_path):
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ("x: !ref <layer.w>", "asks for an attribute"),
-        ("x: !ref <layer.forward.__globals__>", "asks for an attribute"),
-        ("x: !copy <layer.w.weight>", "asks for an attribute"),
+        ("x: !ref <layer.w>", "names an attribute"),
+        ("x: !ref <layer.forward.__globals__>", "names an attribute"),
+        ("x: !copy <layer.w.weight>", "names an attribute"),
         ("x: !ref 9 ** 9 ** 9", "is a power"),
         ("x: {trust_remote_code: true}", "would run code that comes with a model"),
         ("x: !new:os.system {}", "was not run"),

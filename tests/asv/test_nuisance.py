@@ -196,7 +196,7 @@ def test_a_profile_says_what_is_wrong_with_it(tmp_path, old, new, complaint):
 
 
 def test_no_speech_is_a_clear_error(start, tmp_path):
-    with pytest.raises(InputError, match="there is no utterance in two voices; look at 'perturb'"):
+    with pytest.raises(InputError, match="there is no utterance in two voices; check 'perturb'"):
         train_nuisance(start, tmp_path / "nuisance.yaml", [], 0, tmp_path / "out")
 
 

@@ -53,7 +53,7 @@ def test_vectors_are_the_same_every_time(tmp_path):
 
 
 def test_there_is_nothing_to_train(tmp_path):
-    with pytest.raises(InputError, match="nothing to train"):
+    with pytest.raises(InputError, match="no network that can be trained here"):
         trainable_encoder(write(tmp_path, channel_means()))
 
 

@@ -108,5 +108,5 @@ def test_a_program_that_is_nowhere_is_told_before_any_work(conf: Path) -> None:
 
 
 def test_there_is_nothing_to_train_in_it(conf: Path) -> None:
-    with pytest.raises(InputError, match="describes no network of ours"):
+    with pytest.raises(InputError, match="describes no network that can be trained here"):
         trainable_encoder(conf)

@@ -56,7 +56,7 @@ class Attacker:
     members: tuple[str, ...] = ()
     """Whose scores a fusion combines; none: those of all other attackers of the run."""
     representation: str = ""
-    """What of speech it hears: attackers of one representation, trained on different speech, are shown together."""
+    """What its vectors represent: attackers of one representation, trained on different speech, are shown together."""
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ def read_attacker(path: Path) -> Attacker:
 
 
 def _find_encoder(path: Path) -> None:
-    """Refuse an encoder of no known kind, or one whose program or vectors are nowhere, before any work."""
+    """Refuse an encoder of an unknown kind, or one without its program or vectors, before any work."""
     if not encoder_program(path) and not embeddings_directory(path):
         encoder_class(path)
 

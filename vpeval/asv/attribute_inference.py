@@ -2,18 +2,18 @@
 
 Speakers are dealt to folds. Those of fold k are attacked by attackers of several kinds, estimated without them. How
 their scores become posteriors, and what each kind counts, is learnt from the speakers of every other fold j, who are
-attacked by attackers that know neither fold j nor fold k. Calibration looks at speech of the kind that is attacked
-(anonymised, if that is so): an ignorant attacker's scores are taken for what they tell, not for what that attacker
-would make of them, as otherwise being misled would look like privacy.
+attacked by attackers that know neither fold j nor fold k. Calibration uses speech of the kind that is attacked
+(anonymised, if that is so): the scores of an ignorant attacker count by the information in them, not by what that
+attacker would make of them, as otherwise being misled would look like privacy.
 
 Scores of classes become posteriors by one slope and an offset per class, fitted by logistic regression on other
 speakers. With scores s_c of class c, centred and of unit variance over the speech that the calibration has seen,
 
     p(c | s) = (1-ε) · p(c) exp(t·s_c + b_c) / Σ_k p(k) exp(t·s_k + b_k) + ε · p(c),   t ≥ 0:
 
-with probability ε a voice is none of those that scores tell anything about. Slope, offsets and ε minimise the
+with probability ε a voice is none of those that scores are informative about. Slope, offsets and ε minimise the
 cross-entropy with all classes weighted alike, offsets being held back as by one speaker at 0; ε is at least 1/(n+1) for
-n speakers, as nobody can be surer than that. t = 0 and b = 0 repeat the prior: scores that say nothing give nothing.
+n speakers, the least doubt that they justify. t = 0 and b = 0 repeat the prior: uninformative scores change nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from vpeval.asv.attribute_models import Attacker, Kernels, Machine, Seen, Several, Speech
+from vpeval.asv.attribute_models import Attacker, Combined, Kernels, Machine, Speech, TestVectors
 from vpeval.core.arrays import Bools, Counts, Floats
 from vpeval.core.seeds import generator
 from vpeval.metrics.inference import class_weights, rank_correlation
@@ -44,7 +44,7 @@ NEVER = -1
 
 @dataclass(frozen=True)
 class Attacked:
-    """Test vectors (rows) of speakers: whose each is, and the fold of every speaker."""
+    """Test vectors (rows), the speaker of each, and the fold of every speaker."""
 
     vectors: Floats
     owner: Counts
@@ -85,7 +85,7 @@ def deal_values(values: Floats, seed: int, label: str) -> Counts:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class TrainingData:
     """What attackers learn from: sums of all speech for linear ones, utterances for kernel machines, if these learn."""
 
     speech: Speech
@@ -93,16 +93,16 @@ class Lesson:
     machines: dict[tuple[bytes, Folds], Machine] = field(default_factory=dict)
     """Kernel machines do not depend on L, and are made once."""
 
-    def look(self, vectors: Floats) -> Seen:
-        """Vectors made ready to be attacked."""
-        return Seen(vectors, None if self.kernels is None else self.kernels.look(vectors))
+    def prepare(self, vectors: Floats) -> TestVectors:
+        """Test vectors with their kernels."""
+        return TestVectors(vectors, None if self.kernels is None else self.kernels.evaluate(vectors))
 
     def classifiers(self, classes: Counts, n_classes: int, n_utts: int | None) -> Callable[[Folds], Attacker]:
         """What makes attackers who do not know the speakers of some folds."""
 
-        def mix(heard: Bools) -> Floats:
+        def mix(known: Bools) -> Floats:
             """The indicator of a class over its size, less its mean over speakers."""
-            sizes = np.bincount(classes[heard], minlength=n_classes)
+            sizes = np.bincount(classes[known], minlength=n_classes)
             return (np.diag(sizes.sum() / sizes) - 1) / n_classes
 
         linear = partial(self.speech.classifier, classes=classes, n_classes=n_classes, n_utts=n_utts)
@@ -111,9 +111,9 @@ class Lesson:
     def regressors(self, values: Floats, n_utts: int | None) -> Callable[[Folds], Attacker]:
         """The same for a quantity."""
 
-        def mix(heard: Bools) -> Floats:
+        def mix(known: Bools) -> Floats:
             """The quantity less its mean, in units of its deviation."""
-            return np.array([[1.0], [-values[heard].mean()]]) / (float(values[heard].std()) or 1.0)
+            return np.array([[1.0], [-values[known].mean()]]) / (float(values[known].std()) or 1.0)
 
         linear = partial(self.speech.regressor, values=values, n_utts=n_utts)
         return self._attackers(linear, np.column_stack((values, np.ones(len(values)))), mix)
@@ -129,37 +129,39 @@ class Lesson:
         def make(without: Folds) -> Attacker:
             key = targets.tobytes(), without
             if key not in self.machines:
-                heard = ~np.isin(self.speech.folds, without)
-                self.machines[key] = learnt.machine(heard, mix(heard))
-            return Several((linear(without), self.machines[key]))
+                known = ~np.isin(self.speech.folds, without)
+                self.machines[key] = learnt.machine(known, mix(known))
+            return Combined((linear(without), self.machines[key]))
 
         return make
 
 
 def infer_class(
-    train: Lesson, known: Counts, test: Attacked, truth: Counts, prior: Floats, n_utts: int | None
+    train: TrainingData, known: Counts, test: Attacked, truth: Counts, prior: Floats, n_utts: int | None
 ) -> Floats:
     """Posteriors row × class of test vectors; ``known`` are the classes of training, ``truth`` of test speakers."""
-    scores = _Scores(test, train.look(test.vectors), train.classifiers(known, len(prior), n_utts))
+    scores = _Scores(test, train.prepare(test.vectors), train.classifiers(known, len(prior), n_utts))
     of_row = truth[test.owner]
     posteriors = np.tile(prior, (len(test.owner), 1))
     for fold in np.unique(test.folds):
-        own, others, seen = scores.of(int(fold))
+        own, others, seen = scores.held_out(int(fold))
         present = np.unique(test.owner[others])
         weights = np.zeros(len(truth))
         weights[present] = class_weights(truth[present])
         weight = weights[test.owner[others]] * test.rows[others]
         fits = [_fit_posterior(kind, of_row[others], weight, len(present)) for kind in seen]
-        told = [found(kind, prior) for found, kind in zip(fits, scores.final(int(fold)), strict=True)]
-        posteriors[own] = np.einsum("k,knc->nc", _shares([found.loss for found in fits], len(present)), np.stack(told))
+        by_kind = [found(kind, prior) for found, kind in zip(fits, scores.final(int(fold)), strict=True)]
+        posteriors[own] = np.einsum(
+            "k,knc->nc", _shares([found.loss for found in fits], len(present)), np.stack(by_kind)
+        )
     return posteriors
 
 
 def _shares(losses: Sequence[float] | Floats, speakers: int) -> Floats:
     """What every kind counts: the root of the likelihood that it gives to all `speakers`, as a share.
 
-    Few speakers cannot tell which kind is best, and to trust the one that seems so would make the attacker weaker than
-    he need be. Of many, they leave one kind.
+    With few speakers it is uncertain which kind is best, and to trust the one that seems so would make the attacker
+    weaker than necessary. With many speakers, one kind is left.
     """
     lost = np.asarray(losses)
     likelihoods = np.exp(-(lost - lost.min()) * speakers / 2)
@@ -167,15 +169,15 @@ def _shares(losses: Sequence[float] | Floats, speakers: int) -> Floats:
     return shares
 
 
-def infer_quantity(train: Lesson, known: Floats, test: Attacked, truth: Floats, n_utts: int | None) -> Floats:
+def infer_quantity(train: TrainingData, known: Floats, test: Attacked, truth: Floats, n_utts: int | None) -> Floats:
     """Predictions of a quantity, one per row, of which only the order means anything."""
-    scores = _Scores(test, train.look(test.vectors), train.regressors(known, n_utts))
+    scores = _Scores(test, train.prepare(test.vectors), train.regressors(known, n_utts))
     predicted = np.empty(len(test.owner))
     for fold in np.unique(test.folds):
-        own, others, seen = scores.of(int(fold))
-        told = [rank_correlation(np.round(kind[:, 0], 12), truth[test.owner[others]]) for kind in seen]
+        own, others, seen = scores.held_out(int(fold))
+        correlations = [rank_correlation(np.round(kind[:, 0], 12), truth[test.owner[others]]) for kind in seen]
         # What is left of the spread of normal numbers, in nats, when others that are so correlated are known.
-        losses = 0.5 * np.log(1 - np.square(np.clip(told, 0, _SUREST)))
+        losses = 0.5 * np.log(1 - np.square(np.clip(correlations, 0, _SUREST)))
         shares = _shares(losses, len(np.unique(test.owner[others])))
         # Only on a common scale can kinds of scores be added, and those of different folds be ordered.
         scales = [float(kind.std()) or 1.0 for kind in seen]
@@ -186,14 +188,14 @@ def infer_quantity(train: Lesson, known: Floats, test: Attacked, truth: Floats, 
 class _Scores:
     """Scores of rows by attackers who know neither one nor two folds; each attacker is made once."""
 
-    def __init__(self, test: Attacked, seen: Seen, make: Callable[[Folds], Attacker]) -> None:
+    def __init__(self, test: Attacked, seen: TestVectors, make: Callable[[Folds], Attacker]) -> None:
         self.seen = seen
         self.fold_of = test.folds[test.owner]
         self.present = [int(fold) for fold in np.unique(test.folds)]
         pairs = combinations_with_replacement(self.present, 2)
         self.attackers = {pair: make(pair) for pair in pairs}
 
-    def of(self, fold: int) -> tuple[Counts, Counts, Floats]:
+    def held_out(self, fold: int) -> tuple[Counts, Counts, Floats]:
         """The rows of a fold, those of all others, and scores of the latter by attackers who do not know the fold."""
         own, others = (np.flatnonzero(where) for where in (self.fold_of == fold, self.fold_of != fold))
         seen: Floats | None = None
@@ -230,8 +232,8 @@ class _Posterior:
         """Posteriors of rows of scores."""
         with np.errstate(divide="ignore"):
             offsets = self.offsets + np.log(prior)
-        told = np.exp(_log_softmax(self.slope * _scaled(scores, self.centre, self.scale) + offsets))
-        return (1 - self.doubt) * told + self.doubt * prior
+        posteriors = np.exp(_log_softmax(self.slope * _scaled(scores, self.centre, self.scale) + offsets))
+        return (1 - self.doubt) * posteriors + self.doubt * prior
 
 
 def _fit_posterior(scores: Floats, truth: Counts, weights: Floats, speakers: int) -> _Posterior:
@@ -249,11 +251,11 @@ def _fit_posterior(scores: Floats, truth: Counts, weights: Floats, speakers: int
 
     def loss(theta: Floats) -> tuple[float, Floats]:
         slope, doubt, offsets = theta[0], theta[1], theta[2:]
-        told = np.exp(_log_softmax(slope * x + offsets))
-        own = told[rows, truth]
+        posteriors = np.exp(_log_softmax(slope * x + offsets))
+        own = posteriors[rows, truth]
         mixed = (1 - doubt) * own + doubt / n_classes
         # How much of the posterior of the true class comes from the scores scales the error of every class.
-        wrong = told
+        wrong = posteriors
         wrong[rows, truth] -= 1
         wrong *= (share * (1 - doubt) * own / mixed)[:, None]
         value = -float((share * np.log(mixed)).sum()) + float(np.square(offsets).sum()) / (2 * speakers)

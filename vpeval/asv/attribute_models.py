@@ -4,10 +4,10 @@ A linear classifier is the discriminant of normal classes with a common covarian
 predictor of a quantity. Both need no more than covariances: of the mean vectors of speakers (within classes, or all),
 and of utterances around them. A test vector is the mean of L utterances, so that the covariance that it has is the one
 of means plus that of utterances over L. The covariance is shrunk towards a multiple of the identity. All sums are kept
-fold by fold: an attacker that may not know the speakers of some folds is estimated from the others without another look
-at the vectors.
+fold by fold: an attacker that may not know the speakers of some folds is estimated from the others without reading the
+vectors again.
 
-Few speakers tell a linear attacker little, and some attributes have no direction. Beside it stands kernel ridge
+A linear attacker learns little from few speakers, and some attributes have no direction. So there is also kernel ridge
 regression on single utterances, with Gaussian kernels as wide as vectors are apart and narrower, from at most
 `MOST_ROWS` utterances; with more than `MANY_SPEAKERS` it is left out.
 
@@ -37,30 +37,30 @@ _TINY = 1e-12
 
 
 @dataclass(frozen=True)
-class Seen:
+class TestVectors:
     """Vectors to be attacked, and their kernels where kernel machines attack them (width × vector × utterance)."""
 
     vectors: Floats
     kernels: Floats | None
 
-    def __getitem__(self, rows: Counts) -> Seen:
-        return Seen(self.vectors[rows], None if self.kernels is None else self.kernels[:, rows])
+    def __getitem__(self, rows: Counts) -> TestVectors:
+        return TestVectors(self.vectors[rows], None if self.kernels is None else self.kernels[:, rows])
 
 
 class Attacker(Protocol):
     """What gives scores, several kinds of them for every vector."""
 
-    def __call__(self, seen: Seen) -> Floats:
+    def __call__(self, seen: TestVectors) -> Floats:
         """Scores kind × vector × class (or the one quantity)."""
 
 
 @dataclass(frozen=True)
-class Several:
-    """Attackers beside each other."""
+class Combined:
+    """Several attackers, whose scores are concatenated."""
 
     members: tuple[Attacker, ...]
 
-    def __call__(self, seen: Seen) -> Floats:
+    def __call__(self, seen: TestVectors) -> Floats:
         """The scores of all."""
         return np.concatenate([member(seen) for member in self.members])
 
@@ -73,7 +73,7 @@ class Linear:
     weights: Floats
     offsets: Floats
 
-    def __call__(self, seen: Seen) -> Floats:
+    def __call__(self, seen: TestVectors) -> Floats:
         """Scores shrinkage × vector × class."""
         return (seen.vectors - self.centre) @ self.weights.swapaxes(1, 2) + self.offsets[:, None]
 
@@ -145,7 +145,7 @@ class Kernels:
     """Of the kernel matrix plus a penalty, for every width and penalty."""
 
     @classmethod
-    def of(cls, train: Embeddings, seed: int) -> Kernels:
+    def from_speech(cls, train: Embeddings, seed: int) -> Kernels:
         """From at most `MOST_ROWS` utterances, and few of a speaker, speakers being served in turn."""
         order = train.shuffled(seed, "utterances of kernels")
         turn = np.arange(len(order)) - train.starts[train.owners]
@@ -159,7 +159,7 @@ class Kernels:
         inverses = tuple(_inverse(kernel, penalty) for kernel in kernels for penalty in _PENALTIES)
         return cls(vectors, train.owners[rows], widths, inverses)
 
-    def look(self, vectors: Floats) -> Floats:
+    def evaluate(self, vectors: Floats) -> Floats:
         """Kernels of vectors with the utterances: width × vector × utterance."""
         square = _distances(vectors, self.vectors)
         return np.stack([np.exp(-square / width) for width in self.widths])
@@ -194,10 +194,10 @@ class Machine:
 
     weights: Floats
 
-    def __call__(self, seen: Seen) -> Floats:
+    def __call__(self, seen: TestVectors) -> Floats:
         """Scores machine × vector × target."""
         if seen.kernels is None:
-            raise ValueError("a kernel machine needs the kernels of what it looks at")
+            raise ValueError("a kernel machine needs the kernels of test vectors")
         kernels = np.repeat(seen.kernels, len(_PENALTIES), axis=0)
         found: Floats = kernels @ self.weights
         return found
@@ -221,14 +221,14 @@ def _distances(x: Floats, y: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Space:
-    """Where the vectors of an encoder are looked at: as they are, or their directions, in their main dimensions."""
+    """The space in which vectors are attacked: as they are, or their directions, in their main dimensions."""
 
     similarity: Similarity
     basis: Floats | None
 
     @classmethod
-    def of(cls, train: Embeddings, similarity: Similarity) -> Space:
-        """Of the utterances that attackers are trained on, without a look at whose they are."""
+    def from_speech(cls, train: Embeddings, similarity: Similarity) -> Space:
+        """From the utterances that attackers are trained on, without their speakers."""
         vectors = cls(similarity, None)(train.vectors)
         if vectors.shape[1] <= _MOST_DIMENSIONS:
             return cls(similarity, None)
@@ -241,7 +241,7 @@ class Space:
         found = directions(vectors) if self.similarity == "cosine" else np.asarray(vectors, np.float64)
         return found if self.basis is None else found @ self.basis
 
-    def place(self, speech: Embeddings) -> Embeddings:
+    def project(self, speech: Embeddings) -> Embeddings:
         """Utterances with vectors of this space, as precise as they were."""
         return replace(speech, vectors=self(speech.vectors).astype(speech.vectors.dtype))
 

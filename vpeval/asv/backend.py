@@ -81,27 +81,27 @@ class Backend:
 
     def scores(self, enroll: Embeddings, trial: Embeddings) -> Floats:
         """LLRs, speakers of `enroll` × utterances of `trial`."""
-        enrolled, tried = self.factors(enroll, trial)
-        return enrolled @ tried.T
+        speakers, trials = self.factors(enroll, trial)
+        return speakers @ trials.T
 
     def factors(self, enroll: Embeddings, trial: Embeddings) -> tuple[Floats, Floats]:
         """A row per speaker of `enroll` and per utterance of `trial`, whose scalar products are the LLRs."""
         self.check(enroll, trial)
         stats = plda.gather(self.process(enroll.vectors), enroll.owners)
-        return self.known(stats.means, stats.counts), self.plda.tried(self.process(trial.vectors))
+        return self.speaker_factors(stats.means, stats.counts), self.plda.trial_factors(self.process(trial.vectors))
 
-    def known(self, means: Floats, counts: Counts) -> Floats:
-        """Speakers, by processed means over `counts` utterances, as rows whose products with tried ones are LLRs."""
-        rows = self.calibration.slope * self.plda.enrolled(means, counts)
-        rows[:, -1] += self.calibration.offset  # what meets the ones of `Plda.tried`
+    def speaker_factors(self, means: Floats, counts: Counts) -> Floats:
+        """Rows for speakers, by processed means over `counts` utterances; products with rows of trials are LLRs."""
+        rows = self.calibration.slope * self.plda.speaker_factors(means, counts)
+        rows[:, -1] += self.calibration.offset  # what meets the ones of `Plda.trial_factors`
         return rows
 
-    def enrolled(self, enroll: Embeddings, who: Counts, n_utts: int | None, seed: int, label: str) -> Floats:
+    def enrolment_means(self, enroll: Embeddings, who: Counts, n_utts: int | None, seed: int, label: str) -> Floats:
         """Processed means over up to `n_utts` drawn utterances (None: over all) of the speakers of `who`."""
         processed = replace(enroll, vectors=self.process(enroll.vectors))
         return processed.means(who, n_utts, seed, label).astype(np.float64, copy=False)
 
-    def tested(self, vectors: AnyFloats | Floats) -> Floats:
+    def process_trials(self, vectors: AnyFloats | Floats) -> Floats:
         """Processed test vectors."""
         return self.process(vectors)
 
@@ -124,15 +124,15 @@ class KaldiBackend(Backend):
         """A row per speaker of `enroll` and per utterance of `trial`, whose scalar products are the LLRs."""
         self.check(enroll, trial)
         means = enroll.means(np.arange(len(enroll.speakers)))
-        known = self.known(self._normalised(means, enroll.counts), enroll.counts)
-        return known, self.plda.tried(self.tested(trial.vectors))
+        known = self.speaker_factors(self._normalised(means, enroll.counts), enroll.counts)
+        return known, self.plda.trial_factors(self.process_trials(trial.vectors))
 
-    def enrolled(self, enroll: Embeddings, who: Counts, n_utts: int | None, seed: int, label: str) -> Floats:
+    def enrolment_means(self, enroll: Embeddings, who: Counts, n_utts: int | None, seed: int, label: str) -> Floats:
         """Means of raw vectors, then processed."""
         counts = enroll.counts[who] if n_utts is None else np.minimum(enroll.counts[who], n_utts)
         return self._normalised(enroll.means(who, n_utts, seed, label), counts)
 
-    def tested(self, vectors: np.ndarray) -> Floats:
+    def process_trials(self, vectors: np.ndarray) -> Floats:
         """Processed as means of one."""
         return self._normalised(vectors, np.ones(len(vectors), np.int64))
 
@@ -270,7 +270,7 @@ def _find_backend(directory: Path) -> tuple[Path, Path, Path]:
     home = find_home(directory, "plda", "a PLDA back end")
     paths = tuple(home / name for name in _KALDI_FILES)
     if missing := [path.name for path in paths if not path.is_file()]:
-        raise InputError(f"has no {', '.join(missing)} beside its plda (docs/models.md)", home)
+        raise InputError(f"has no {', '.join(missing)} next to its plda (docs/models.md)", home)
     return paths[0], paths[1], paths[2]
 
 
@@ -295,9 +295,9 @@ def _lda(stats: Stats, dimension: int) -> Floats:
         directions: Floats = eigh(between, within)[1][:, ::-1][:, :dimension]
     except np.linalg.LinAlgError:
         raise InputError(
-            "LDA cannot be estimated: the vectors of every training speaker are the same; take more speech, or check "
+            "LDA cannot be estimated: the vectors of every training speaker are the same; use more speech, or check "
             "what the anonymiser gives"
         ) from None
-    # The sign of an eigenvector is the library's whim; ours does not depend on it.
+    # The sign of an eigenvector is arbitrary; this one does not depend on the library.
     peaks: Counts = np.abs(directions).argmax(axis=0)
     return directions * np.sign(directions[peaks, np.arange(dimension)])

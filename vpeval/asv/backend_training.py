@@ -75,7 +75,8 @@ def estimate_calibrated(train: Embeddings, settings: Settings, seed: int = 0) ->
     if line.slope <= 0:
         # Scores that say nothing about unseen speakers may still say something about those under test.
         log.warning(
-            "%s: scores of held-out speakers tell nothing, so that the back end is not calibrated", train.directory
+            "%s: scores of held-out speakers carry no information, so that the back end is not calibrated",
+            train.directory,
         )
         return found
     return replace(found, backend=replace(found.backend, calibration=line))

@@ -2,7 +2,7 @@
 
 LLR = Σ w_a · s_a + b with w_a ≥ 0 by logistic regression (Brümmer et al., IEEE TASLP 15(7), 2007), trained on trials of
 the development sets, never on those under test. No attacker is turned round: one that is worse than chance on the
-development speakers gets the weight 0. Where all are, their mean is taken, so that a fusion never claims chance where a
+development speakers gets the weight 0. Where all are, their mean is used, so that a fusion never claims chance where a
 member may know something, as ratios near 1. Scores of the development sets themselves are fused with weights from other
 speakers (`fuse_held_out`), so that they are no better than an attacker could have them.
 """
@@ -27,7 +27,7 @@ from vpeval.core.seeds import generator
 log = logging.getLogger(__name__)
 _RIDGE = 1e-3  # on weights of standardised scores: attackers that say the same share the weight instead of fighting
 _FOLDS = 5
-_FAINT = 1e-3  # size of log-likelihood ratios that development speakers speak against
+_FAINT = 1e-3  # size of log-likelihood ratios that development trials do not support
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def fit(attackers: Sequence[str], scores: Floats, is_target: Bools) -> Fusion:
     weights = found[:-1] / spread
     if not weights.any():
         log.warning(
-            "none of %s is better than chance on the development trials; their mean is taken", ", ".join(attackers)
+            "none of %s is better than chance on the development trials; their mean is used", ", ".join(attackers)
         )
         weights = _FAINT / len(attackers) / spread
         return Fusion(tuple(attackers), weights, float(-weights @ centre))

@@ -31,7 +31,7 @@ _SHIFT = 256
 class Perturbation:
     """The greatest factors, up and down, and the greatest gain of a band in dB.
 
-    `formants` is on all formants alike, `bend` on each beside that.
+    `formants` applies to all formants alike, `bend` to each of them in addition.
     """
 
     formants: float

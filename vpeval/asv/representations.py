@@ -3,7 +3,7 @@
 **Units** are the centres of k-means (Lloyd, 1982; seeds as Arthur & Vassilvitskii, 2007, draw them) on frozen features;
 `vpeval.networks.units` has the encoder that counts them.
 
-**Nuisance** is what changes with the voice alone, and is taken out of an encoder so that timbre does not help it.
+**Nuisance** is what changes with the voice alone, and is removed from an encoder so that timbre does not help it.
 Every training utterance is embedded as it is and in several voices that are drawn at random
 (`vpeval.asv.perturbation`). Words, rhythm, rate and intonation are the same each time, so that the vectors of an
 utterance differ by the voice only. With S their covariance around the means of the utterances, μ the mean of all
@@ -196,7 +196,7 @@ def train_nuisance(
     """
     wanted = Profile.read(profile)
     if not has_weights(config):
-        raise InputError("has no weights, so that there is nothing to take a nuisance out of", config)
+        raise InputError("has no weights, so that it has no nuisance to remove", config)
     encoder = trainable_encoder(config)
     lengths: list[int] = []
 
@@ -215,11 +215,11 @@ def train_nuisance(
         nuisance = Nuisance.from_voices(embed_voices())
         whitening = nuisance.whitening(wanted.shrinkage)
     except ValueError as error:
-        raise InputError(f"{error}; look at 'perturb' and at the training speech", profile) from None
+        raise InputError(f"{error}; check 'perturb' and the training speech", profile) from None
     try:
         append(encoder, whitening, nuisance.mean)
     except ValueError as error:
-        raise InputError(f"{error}, so that nothing can be taken out of it there", config) from None
+        raise InputError(f"{error}, so that the nuisance cannot be removed there", config) from None
     encoder.save(config, out)
     return len(lengths), sum(lengths) / RATE / 60
 
@@ -240,7 +240,7 @@ def append(encoder: NeuralEncoder, matrix: Floats, mean: Floats) -> None:
 
 
 def _in_random_order(utts: Sequence[tuple[str, str]], rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray]]:
-    """Utterances (id, audio) with their samples, for as long as somebody listens; a job's log tells how many."""
+    """Utterances (id, audio) with their samples, in random order; progress goes to the log of the job."""
     for number, index in enumerate(rng.permutation(len(utts)), start=1):
         utt, wav = utts[index]
         yield utt, read_audio(wav)

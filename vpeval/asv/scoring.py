@@ -1,8 +1,8 @@
 """Scores of verification trials, and how an attacker compares an enrolled speaker with a test vector.
 
 `Cosine` compares mean vectors. `LogLikelihoodRatio` uses a PLDA back end, whose score is a scalar product, too
-(`Plda.enrolled`). It knows an enrolled speaker by a number of processed vectors; a test vector counts as one utterance,
-also as a mean over several, as in Kaldi. `Fused` adds up the scores of several comparisons.
+(`Plda.speaker_factors`). It knows an enrolled speaker by a number of processed vectors; a test vector counts as one
+utterance, also as a mean over several, as in Kaldi. `Fused` adds up the scores of several comparisons.
 """
 
 from __future__ import annotations
@@ -93,11 +93,11 @@ class LogLikelihoodRatio:
         """What the back end knows of the speakers."""
         self.backend.check(speakers)
         counts = speakers.counts[who] if n_utts is None else np.minimum(speakers.counts[who], n_utts)
-        return self.backend.known(self.backend.enrolled(speakers, who, n_utts, seed, _LABEL), counts)
+        return self.backend.speaker_factors(self.backend.enrolment_means(speakers, who, n_utts, seed, _LABEL), counts)
 
     def test(self, vectors: AnyFloats) -> AnyFloats:
         """Processed, and ready for the product."""
-        rows = self.backend.plda.tried(self.backend.tested(vectors.reshape(-1, vectors.shape[-1])))
+        rows = self.backend.plda.trial_factors(self.backend.process_trials(vectors.reshape(-1, vectors.shape[-1])))
         return rows.reshape(*vectors.shape[:-1], -1)
 
 
@@ -114,13 +114,13 @@ class Fused:
     similarity: Similarity = "product"
 
     def enroll(self, speakers: Embeddings, who: Counts, n_utts: int | None = None, seed: int = 0) -> AnyFloats:
-        """The weighted sides of all members beside each other."""
+        """The weighted sides of all members, concatenated."""
         parts = (replace(speakers, vectors=vectors) for vectors in self._parts(speakers.vectors))
         sides = zip(self.members, self.weights, parts, strict=True)
         return np.hstack([w * _factor(one, one.enroll(part, who, n_utts, seed)) for one, w, part in sides])
 
     def test(self, vectors: AnyFloats) -> AnyFloats:
-        """The sides of all members beside each other."""
+        """The sides of all members, concatenated."""
         parts = zip(self.members, self._parts(vectors), strict=True)
         return np.concatenate([_factor(one, one.test(part)) for one, part in parts], axis=-1)
 

@@ -2,7 +2,7 @@
 
 SpeechBrain's Brain with additive angular margin loss, random crops and a cyclic learning rate; a checkpoint after every
 epoch. Speakers are those of utt2spk. What is random in an epoch depends on the seed and the number of the epoch only,
-so that a training that was interrupted and taken up again ends in the same weights as one that was not.
+so that a training that was interrupted and resumed ends in the same weights as one that was not.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def train(encoder: NeuralEncoder, profile: Profile, corpus: Corpus, seed: int, w
     checkpointer = Checkpointer(work / "checkpoints", recoverables=recoverables)
     if warm and checkpointer.find_checkpoint() is None:
         _imprint(classifier, encoder, corpus.select(chosen), profile)
-    brain = _Training(encoder, classifier, profile, seed, checkpointer, scheduler, batches, work / EPOCHS)
+    brain = _Training(encoder, profile, batches, checkpointer, work / EPOCHS)
     validation = None
     if held_out:
         validation = DataLoader(_Speech(corpus.select(held_out), profile, seed, None), profile.batch)
@@ -247,20 +247,20 @@ def crop(wave: np.ndarray, samples: int, place: float) -> np.ndarray:
 
 
 class _Training(Brain):
-    """Classification of speakers with an angular margin; a log line and a checkpoint an epoch."""
+    """Classification of speakers with an angular margin; a log line and a checkpoint an epoch.
+
+    Classifier and scheduler are those that the checkpointer saves.
+    """
 
     def __init__(
         self,
         encoder: NeuralEncoder,
-        classifier: Classifier,
         profile: Profile,
-        seed: int,
-        checkpointer: Checkpointer,
-        scheduler: CyclicLRScheduler,
         batches: _Batches,
+        checkpointer: Checkpointer,
         epochs: Path,
     ) -> None:
-        optimizer = _OPTIMIZERS[profile.optimizer]
+        optimizer, classifier = _OPTIMIZERS[profile.optimizer], checkpointer.recoverables["classifier"]
         super().__init__(
             {"features": encoder.features, "network": encoder.network, "classifier": classifier},
             lambda parameters: optimizer(
@@ -272,7 +272,7 @@ class _Training(Brain):
             checkpointer=checkpointer,
         )
         self.normalize, self.network = encoder.normalize, encoder.network
-        self.profile, self.seed, self.scheduler, self.batches = profile, seed, scheduler, batches
+        self.profile, self.batches, self.scheduler = profile, batches, checkpointer.recoverables["scheduler"]
         self.epochs_file, self.row = epochs, dict[str, float]()
         self.loss = LogSoftmaxWrapper(AdditiveAngularMargin(profile.margin, profile.scale))
         self.augment = [SpeedPerturb(RATE, _SPEEDS), DropFreq(), DropChunk()] if profile.augment else []
@@ -308,7 +308,7 @@ class _Training(Brain):
         """Make what is random depend on the epoch only."""
         self.wrong = self.seen = 0
         if stage == Stage.TRAIN:
-            torch.manual_seed(derive(self.seed, "epoch", epoch, self.batches.rank))
+            torch.manual_seed(derive(self.batches.seed, "epoch", epoch, self.batches.rank))
             self.batches.epoch = int(epoch or 0)
             self.started = time.time()
 

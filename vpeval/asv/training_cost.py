@@ -1,9 +1,9 @@
-"""What a training will take, before it starts: memory of a process, time of an epoch.
+"""The cost of a training, before it starts: memory of a process, time of an epoch.
 
 A few steps of the real network with the real loss are made on two and on four crops. What autograd keeps for the way
-back grows with the batch, so that two sizes tell what one crop takes; weights, gradients and the moments of Adam come
+back grows with the batch, so that two sizes give what one crop needs; weights, gradients and the moments of Adam come
 on top. Time is measured where the estimate is made. Of another machine, a GPU above all, the number of operations
-(forward and backward, as torch counts them) tells the time, given how many it does in a second.
+(forward and backward, as torch counts them) gives the time, at so many operations a second.
 """
 
 from __future__ import annotations
@@ -61,40 +61,40 @@ def estimate(encoder: NeuralEncoder, profile: Profile, corpus: Corpus, seed: int
     per_crop = (kept[1] - kept[0]) / (_SIZES[1] - _SIZES[0])
     fixed = kept[0] - _SIZES[0] * per_crop
     weights = sum(p.numel() * p.element_size() for p in encoder.network.parameters())
-    # Gradients of activations are there beside them, a layer or two at a time.
+    # Gradients of activations come on top, a layer or two at a time.
     memory = _RUNTIME + _COPIES * weights + fixed + 1.2 * per_crop * math.ceil(batch / processes)
     with FlopCounterMode(display=False) as counter:
         step(_SIZES[0])
-    seen = steps * batch + len(held_out) / 3  # validation has no way back, which is two thirds of a step
+    crops = steps * batch + len(held_out) / 3  # validation has no backward pass, which is two thirds of a step
     return Estimate(
         utts=len(chosen),
         speakers=len(corpus.speakers),
         steps=steps,
         weights=weights,
         memory=memory,
-        seconds=seen * _timed(lambda: step(_SIZES[1])) / _SIZES[1] / processes,
-        reading=seen * _timed(lambda: [read_audio(wav) for wav in corpus.wavs[:_READ]]) / min(_READ, len(corpus.wavs)),
-        operations=seen * counter.get_total_flops() / _SIZES[0],
+        seconds=crops * _timed(lambda: step(_SIZES[1])) / _SIZES[1] / processes,
+        reading=crops * _timed(lambda: [read_audio(wav) for wav in corpus.wavs[:_READ]]) / min(_READ, len(corpus.wavs)),
+        operations=crops * counter.get_total_flops() / _SIZES[0],
         device=encoder.device.type,
         processes=processes,
     )
 
 
 def _step(encoder: NeuralEncoder, profile: Profile, speakers: int) -> Callable[[int], None]:
-    """A function that takes a step, but for the optimiser, on so many crops of noise."""
+    """A function that makes a step, except for the optimiser, on so many crops of noise."""
     network = encoder.network.train()
     samples = int(profile.crop_seconds * RATE)
     dimension = encoder.forward(torch.zeros(2, RATE)).shape[-1]
     classifier = Classifier(dimension, lin_neurons=dimension, out_neurons=speakers).to(encoder.device)
     loss = LogSoftmaxWrapper(AdditiveAngularMargin(profile.margin, profile.scale))
 
-    def take(crops: int) -> None:
+    def step(crops: int) -> None:
         waves = torch.randn(crops, samples, generator=torch.Generator().manual_seed(0))
         labels = torch.zeros(crops, 1, dtype=torch.long, device=encoder.device)
         loss(classifier(encoder.forward(0.1 * waves)), labels).backward()
         network.zero_grad()
 
-    return take
+    return step
 
 
 def _kept(step: Callable[[int], None], crops: int) -> float:
@@ -113,11 +113,11 @@ def _kept(step: Callable[[int], None], crops: int) -> float:
 
 def _timed(work: Callable[[], object]) -> float:
     """Seconds, the lesser of two."""
-    taken = []
+    seconds = []
     for _ in range(2):
         start = time.perf_counter()
         work()
         if torch.cuda.is_available():
             torch.cuda.synchronize()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)

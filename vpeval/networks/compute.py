@@ -26,7 +26,7 @@ def device() -> torch.device:
 def set_up(threads: int = 1) -> None:
     """Take a number of threads and, on the CPU, only operations that give the same bytes every time.
 
-    GPUs have no such version of some operations that training needs (CTC, for one), so there they are not asked for.
+    GPUs have no such version of some operations that training needs (CTC, for one), so they are not required there.
     """
     torch.set_num_threads(threads)
     # use_deterministic_algorithms() does the same, but imports torch's compiler: more than a second in every job.
@@ -64,7 +64,7 @@ def load_state(path: Path) -> dict[str, Any]:
 
 
 def read_size(kind: type[T], state: dict[str, Any], path: Path) -> T:
-    """The size of a network, which is kept beside its weights as a dataclass of whole numbers or lists of them."""
+    """The size of a network, which is stored with its weights as a dataclass of whole numbers or lists of them."""
     size = state.get("size")
     names = {field.name for field in fields(kind)}  # type: ignore[arg-type]  # a dataclass
     if not isinstance(size, dict) or set(size) != names or not all(map(_is_size, size.values())):

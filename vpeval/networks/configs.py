@@ -31,7 +31,7 @@ _ENCODERS = {
 def find_config(path: Path) -> Path:
     """The yaml of the encoder or attacker that is called `path`, such as ``conf/asv/ecapa.yaml``.
 
-    It is that file, or one of the same name in ``encoders/`` or ``attackers/`` beside it; `path` if there is none.
+    It is that file, or one of that name in ``encoders/`` or ``attackers/`` of its directory; `path` if there is none.
     """
     candidates = (path, *(path.parent / part / path.name for part in _PARTS))
     return next((one for one in candidates if one.is_file()), path)

@@ -126,7 +126,7 @@ def _check(path: Path, text: str, own: Mapping[str, type]) -> None:
             )
         if node.tag in ("!ref", "!copy") and isinstance(node, yaml.ScalarNode):
             if any("." in inside for inside in re.findall(r"<([^>]*)>", node.value)):
-                raise InputError(f"'{node.value}' asks for an attribute and was not followed; remove it", path, line)
+                raise InputError(f"'{node.value}' names an attribute and was not followed; remove it", path, line)
             if "**" in node.value:
                 raise InputError(f"'{node.value}' is a power and was not computed; write the number", path, line)
         if isinstance(node, yaml.ScalarNode) and node.value == "trust_remote_code":
@@ -197,7 +197,7 @@ def _loader(path: Path, own: Mapping[str, type]) -> type[yaml.SafeLoader]:
 
 
 def _local_source(path: Path, name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a network of transformers, with a folder of the directory as its source."""
+    """The settings of a network of transformers, with a subdirectory as its source."""
     key = "hub" if name.endswith("WeightedSSLModel") else "source"
     source = str(settings.get(key, ""))
     places = [path.parent / source, path.parent / Path(source).name]
@@ -258,6 +258,6 @@ def _fill_other(part: Any, path: Path) -> None:
     load = getattr(part, "load_if_possible", None) or getattr(part, "load", None)
     try:
         if load is None or load(str(path)) is False:
-            raise ValueError("nobody knows how to read it")
+            raise ValueError("there is no reader for it")
     except Exception as error:  # whatever the parsers of labels trip over
         raise InputError(f"cannot be read ({(str(error).splitlines() or [''])[0]})", path) from None

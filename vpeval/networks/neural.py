@@ -56,7 +56,7 @@ class NeuralEncoder:
 
 
 class _Configured(NeuralEncoder):
-    """An encoder whose yaml gives its measures and where its weights are.
+    """An encoder whose yaml gives its sizes and its weights.
 
     `model` is a name in conf/models.yaml, a .ckpt file beside the yaml, or none: then there are no weights, and the
     encoder is only where a training starts.
@@ -134,5 +134,5 @@ def trainable_encoder(config: Path) -> NeuralEncoder:
     """An encoder to be trained, with random weights where the yaml names none."""
     encoder = make_encoder(config)
     if not isinstance(encoder, NeuralEncoder):
-        raise InputError("describes no network of ours, so that there is nothing to train", config)
+        raise InputError("describes no network that can be trained here", config)
     return encoder

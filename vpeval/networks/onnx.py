@@ -1,7 +1,7 @@
 """Speaker encoders in ONNX files, as WeSpeaker, 3D-Speaker and others export them.
 
 An ONNX file says nothing about the features it wants, so the yaml declares its front end: log-mel filterbanks of
-Kaldi's kind, or the wave itself. The file is read as data: a graph that wants files beside it or operations of its own
+Kaldi's kind, or the wave itself. The file is read as data: a graph that needs other files or custom operations
 is refused.
 """
 
@@ -28,7 +28,7 @@ _WINDOWS = ("hamming", "hanning", "povey", "rectangular", "blackman")
 class Fbank:
     """Kaldi's log-mel filterbanks: 25 ms windows every 10 ms, without dither.
 
-    `scale` is what samples in [-1, 1] are multiplied with; `subtract_mean` takes each channel's mean off.
+    `scale` is what samples in [-1, 1] are multiplied with; `subtract_mean` subtracts the mean of each channel.
     """
 
     mels: int

@@ -50,7 +50,7 @@ from speechbrain.utils.distributed import ddp_broadcast, ddp_init_group, if_main
 from speechbrain.utils.epoch_loop import EpochCounter  # noqa: E402
 from speechbrain.utils.importutils import LazyModule  # noqa: E402
 
-# Stand-ins for optional packages raise ImportError on any look at them, and inspect looks at every module.
+# Substitutes for optional packages raise ImportError on any access, and inspect accesses every module.
 for _name in [name for name, module in sys.modules.items() if isinstance(module, LazyModule)]:
     del sys.modules[_name]
 
@@ -84,9 +84,9 @@ class Checkpointer(_Checkpointer):
     """SpeechBrain's, for trainings that are killed at any moment, and on several nodes.
 
     SpeechBrain writes the file that makes a directory a checkpoint before all others: a training that was killed while
-    it wrote could not be taken up again. Here a mark is written last. And it lets every process look for checkpoints
+    it wrote could not be resumed. Here a mark is written last. And it lets every process search for checkpoints
     itself: what they see on a shared disk may differ for a moment, and they would wait for each other for ever. Here
-    the first one looks for all.
+    the first one searches for all.
     """
 
     def save_checkpoint(self, *args: object, **options: object) -> object:

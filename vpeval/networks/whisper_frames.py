@@ -1,4 +1,4 @@
-"""What Whisper's encoder (Radford et al., ICML 2023) hears: frame by frame, or as one vector for an utterance."""
+"""States of Whisper's encoder (Radford et al., ICML 2023): frame by frame, or as one vector for an utterance."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class WhisperStates:
         self.whisper = WhisperModel(str(directory), device="auto", compute_type=compute, cpu_threads=1)
 
     def __call__(self, wave: np.ndarray) -> Floats32:
-        """States × dimension for mono 16 kHz samples; at least one. What is longer than 28 s is heard in pieces."""
+        """States × dimension for mono 16 kHz samples; at least one. Longer audio than 28 s is encoded in parts."""
         parts = [self._states(wave[start : start + _MOST]) for start in range(0, max(1, len(wave)), _MOST)]
         return np.concatenate(parts)
 
@@ -47,5 +47,5 @@ class WhisperFrames:
 
     def embed(self, wave: np.ndarray) -> np.ndarray:
         """1024 numbers for mono 16 kHz samples, of which the first 28 s count."""
-        spoken = self.states(wave[:_MOST]).astype(np.float64)
-        return np.concatenate([spoken.mean(axis=0), spoken.std(axis=0)]).astype(np.float32)
+        states = self.states(wave[:_MOST]).astype(np.float64)
+        return np.concatenate([states.mean(axis=0), states.std(axis=0)]).astype(np.float32)

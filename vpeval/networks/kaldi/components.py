@@ -1,6 +1,6 @@
 """What the components of x-vector and TDNN networks compute, as layers of PyTorch.
 
-A layer turns values of some frames into values of others: an affine layer of a TDNN looks at frames around, statistics
+A layer turns values of some frames into values of others: an affine layer of a TDNN uses frames around, statistics
 are pooled over all frames there are (Snyder et al., ICASSP 2018). Everything is as at test time: batch normalisation
 with its stored statistics, no dropout.
 """
@@ -24,17 +24,17 @@ _NORM_FLOOR = 2.0**-66  # as in Kaldi, so that silence is not divided by zero
 
 
 class Layer(torch.nn.Module):
-    """A layer that looks at the frame it answers for; derived ones look further."""
+    """A layer whose output at a frame depends on that frame only; derived ones use further frames."""
 
     dimension: int | None = None
-    """What it takes in; None: anything."""
+    """The dimension of its input; None: any."""
 
     def domain(self, inner: Frames) -> Frames:
         """The frames it can answer for, given those of its input."""
         return inner
 
     def needs(self, frames: Frames) -> Frames:
-        """The frames of the input that it looks at to answer for `frames`."""
+        """The frames of the input that it needs for its output at `frames`."""
         return frames
 
     def forward(self, inner: Stretch, frames: Frames) -> torch.Tensor:
@@ -122,7 +122,7 @@ class Normalize(Layer):
 
 
 class StatisticsExtraction(Layer):
-    """Count, sum and sum of squares over `output` frames, looked at every `period` frames."""
+    """Count, sum and sum of squares over `output` frames, sampled every `period` frames."""
 
     def __init__(self, dimension: int, period: int, output: int, squares: bool) -> None:
         super().__init__()
@@ -159,12 +159,12 @@ class StatisticsExtraction(Layer):
 class StatisticsPooling(Layer):
     """Mean and standard deviation over the frames `left` before to `right` after, as far as there are any."""
 
-    def __init__(
-        self, dimension: int, period: int, left: int, right: int, logs: int, deviations: bool, floor: float
-    ) -> None:
+    def __init__(self, fields: Fields) -> None:
         super().__init__()
-        self.dimension, self.period, self.left, self.right = dimension, period, left, right
-        self.logs, self.deviations, self.floor = logs, deviations, floor
+        self.dimension, self.period = int(fields["InputDim"]), _positive(fields, "InputPeriod")
+        self.left, self.right = int(fields["LeftContext"]), int(fields["RightContext"])
+        self.logs, self.deviations = int(fields["NumLogCountFeatures"]), bool(fields["OutputStddevs"])
+        self.floor: float = fields["VarianceFloor"]
 
     def domain(self, inner: Frames) -> Frames:
         """Wherever one frame can be pooled."""
@@ -249,18 +249,6 @@ def _extraction(fields: Fields) -> Layer:
     )
 
 
-def _pooling(fields: Fields) -> Layer:
-    return StatisticsPooling(
-        int(fields["InputDim"]),
-        _positive(fields, "InputPeriod"),
-        int(fields["LeftContext"]),
-        int(fields["RightContext"]),
-        int(fields["NumLogCountFeatures"]),
-        bool(fields["OutputStddevs"]),
-        fields["VarianceFloor"],
-    )
-
-
 def _positive(fields: Fields, name: str) -> int:
     if fields[name] < 1:
         raise Malformed(f"<{name}> is {fields[name]:g}")
@@ -281,7 +269,7 @@ _LAYERS: dict[str, Callable[[Fields], Layer]] = {
     "BatchNormComponent": _batch_norm,
     "NormalizeComponent": _normalize,
     "StatisticsExtractionComponent": _extraction,
-    "StatisticsPoolingComponent": _pooling,
+    "StatisticsPoolingComponent": StatisticsPooling,
     "ScaleAndOffsetComponent": _scale_and_shift,
     "PerElementScaleComponent": lambda fields: ScaleAndShift(fields["Params"], np.zeros_like(fields["Params"])),
     "NaturalGradientPerElementScaleComponent": lambda fields: ScaleAndShift(

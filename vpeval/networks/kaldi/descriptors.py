@@ -1,7 +1,7 @@
-"""What a node takes in: ``Append(Offset(a, -2), Offset(a, 2))`` and the like, as expressions over stretches of time.
+"""The input of a node: ``Append(Offset(a, -2), Offset(a, 2))`` and the like, as expressions over stretches of time.
 
 A node has a value at every frame of an interval: the input at all frames of the chunk, a layer with context at those
-whose context is there, a pooling layer far beyond. A network is evaluated in two passes: which frames are needed,
+whose context is complete, a pooling layer far beyond. A network is evaluated in two passes: which frames are needed,
 from the output backwards, then their values.
 """
 
@@ -66,7 +66,7 @@ class Descriptor(Protocol):
     """An expression over nodes."""
 
     def nodes(self) -> Iterator[str]:
-        """The nodes it takes in."""
+        """The nodes that it reads."""
 
     def domain(self, domains: Domains) -> Frames:
         """The frames at which it can be computed."""

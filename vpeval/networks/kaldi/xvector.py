@@ -2,7 +2,7 @@
 
 A directory holds what ``extract_xvectors.sh`` uses: the network (``final.raw``), ``extract.config``, which moves the
 output to the embedding layer, ``min_chunk_size`` and ``max_chunk_size``; and the options ``mfcc.conf`` and
-``vad.conf``, beside the network or in ``conf/``. The challenge keeps these two in its recipe, and in conf/asv/kaldi
+``vad.conf``, next to the network or in ``conf/``. The challenge keeps these two in its recipe, and in conf/asv/kaldi
 they are kept for models that come without.
 """
 
@@ -105,7 +105,7 @@ def _chunk_sizes(files: ModelFiles) -> tuple[int, int]:
 
 
 def _find_files(directory: Path) -> ModelFiles:
-    """The network and what lies beside it; a missing file is an InputError that lists what is wanted."""
+    """The network and the files next to it; all missing files are listed in one InputError."""
     home = find_home(directory, "final.raw", "an x-vector network")
     files = {name: home / name for name in ("final.raw", "extract.config", "min_chunk_size", "max_chunk_size")}
     if missing := [name for name, path in files.items() if not path.is_file()]:
@@ -117,10 +117,10 @@ def _find_files(directory: Path) -> ModelFiles:
 
 
 def _options(directory: Path, home: Path, name: str) -> Path:
-    for folder in (home, home / "conf", directory, directory / "conf"):
-        if (folder / name).is_file():
-            return folder / name
-    log.info("%s has no %s; taking that of the challenge's recipe, conf/asv/kaldi/%s", directory, name, name)
+    for place in (home, home / "conf", directory, directory / "conf"):
+        if (place / name).is_file():
+            return place / name
+    log.info("%s has no %s; using that of the challenge's recipe, conf/asv/kaldi/%s", directory, name, name)
     return _OPTIONS / name
 
 
@@ -130,7 +130,7 @@ class TooShort(Exception):
 
 @dataclass(frozen=True)
 class _Step:
-    """A node to be computed: what it takes in, what is done to it, and which of its dimensions are kept."""
+    """A node to be computed: its input, its layer, and which of its dimensions are kept."""
 
     name: str
     descriptor: Descriptor
@@ -171,19 +171,19 @@ class Network(torch.nn.Module):
             step.descriptor.request(inner[step.name], ask)
         stretches = {INPUT: Stretch(0, features)}
         for step in self.steps:
-            taken = Stretch(inner[step.name].first, step.descriptor.value(inner[step.name], stretches))
-            self._check(step, taken)
-            values = step.layer(taken, needed[step.name])
+            given = Stretch(inner[step.name].first, step.descriptor.value(inner[step.name], stretches))
+            self._check(step, given)
+            values = step.layer(given, needed[step.name])
             if step.columns:
                 values = values[:, step.columns]
             stretches[step.name] = Stretch(needed[step.name].first, values)
         return stretches[OUTPUT].values[0]
 
-    def _check(self, step: _Step, taken: Stretch) -> None:
+    def _check(self, step: _Step, given: Stretch) -> None:
         wanted = step.layer.dimension
-        if wanted is not None and taken.values.shape[1] != wanted:
+        if wanted is not None and given.values.shape[1] != wanted:
             raise InputError(
-                f"node '{step.name}' takes {wanted} dimensions and is given {taken.values.shape[1]}; "
+                f"node '{step.name}' takes {wanted} dimensions and gets {given.values.shape[1]}; "
                 "do network and features belong together?",
                 self.path,
             )

@@ -64,7 +64,7 @@ def update(root, requirements):
     free = shutil.disk_usage(root).free / 1e9
     if free < NEEDED_GB and not os.path.exists(stamp):
         stop(
-            "the environment needs %d GB and %s has %.1f GB free.\nMake room there, or clone to another disk. %s"
+            "the environment needs %d GB and %s has %.1f GB free.\nFree some there, or clone to another disk. %s"
             % (NEEDED_GB, root, free, OWN)
         )
     python = os.path.join(venv, "bin", "python")
@@ -96,7 +96,7 @@ def make(venv):
     )
     if done.returncode:
         remedy = (
-            "Make room and start again."
+            "Free some space and start again."
             if FULL in done.stdout
             else "On Debian and Ubuntu the module is in the package python3-venv."
         )
@@ -146,7 +146,7 @@ def install(python, root, requirements):
         text = "\n".join(lines)
         last = [line for line in lines if line.startswith("ERROR")][:2] or lines[-2:] or ["no message"]
         if FULL in text:
-            stop("the disk is full: %s\nMake room and start again; what is there already is used. %s" % (last[0], OWN))
+            stop("the disk is full: %s\nFree some space and start again; what is there already is used. %s" % (last[0], OWN))
         if any(sign in text for sign in NETWORK):
             stop(
                 "the package index cannot be reached (%s).\nCheck the network or pip's settings (proxy, index) and "
@@ -191,4 +191,4 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         stop("interrupted; start again to go on")
     except OSError as error:
-        stop("cannot write the environment (%s).\nMake room or fix the permissions and start again. %s" % (error, OWN))
+        stop("cannot write the environment (%s).\nFree some space or fix the permissions and start again. %s" % (error, OWN))

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from vpeval.core.processes import dying_with_me
+from vpeval.core.processes import parent_death_hook
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "srun", "munged")
 SYSTEM_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
@@ -197,7 +197,7 @@ class Cluster:
                 stdout=out,
                 stderr=out,
                 start_new_session=True,
-                preexec_fn=dying_with_me(),  # also when the tests are killed outright
+                preexec_fn=parent_death_hook(),  # also when the tests are killed outright
             )
 
     def _processes_of(self, node: str) -> list[int]:

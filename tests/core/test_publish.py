@@ -5,7 +5,7 @@ import pytest
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.core.publish import MARKER, STAMP, claim, exchanged_directory, publish, refuse_target, staged_directory
+from vpeval.core.publish import MARKER, STAMP, claim, replaced_directory, publish, refuse_target, staged_directory
 
 
 def make(target: Path, *names: str, inputs: tuple[Path, ...] = ()) -> None:
@@ -141,6 +141,6 @@ def test_files_of_a_set_are_ours_once_claimed_and_others_stay(tmp_path: Path) ->
 
 def test_a_directory_is_mended_in_its_place_whoever_made_it(tmp_path: Path) -> None:
     write_text(tmp_path / "out/a", "x")
-    with exchanged_directory(tmp_path / "out") as new:
+    with replaced_directory(tmp_path / "out") as new:
         write_text(new / "b", "x")
     assert names(tmp_path / "out") == ["b"]

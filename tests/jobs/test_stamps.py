@@ -142,7 +142,7 @@ def test_what_a_stamp_knows_of_a_large_file_is_not_read_again(tmp_path: Path, mo
     before = fingerprint([tmp_path / "out"], {})
     write_stamp(tmp_path / "out" / STAMP, PRINT, [tmp_path / "out"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stamps, "hash_of", lambda *_, **__: pytest.fail("it was read before"))
+        patch.setattr(stamps, "file_sha256", lambda *_, **__: pytest.fail("it was read before"))
         assert fingerprint([tmp_path / "out"], {}) == before
     (tmp_path / "out/embedding.ark").write_bytes(b"Vectors")
     assert fingerprint([tmp_path / "out"], {}) != before

@@ -32,7 +32,7 @@ _CHUNK = 64
 
 @dataclass(frozen=True)
 class AudioInfo:
-    """What the header of an audio file says."""
+    """The header of an audio file."""
 
     rate: int
     channels: int
@@ -187,7 +187,7 @@ def pipe_seconds() -> float:
 
 
 def read_pipe_as_wave(entry: str) -> bytes:
-    """What a pipe gives, as the content of a WAV file; samples stay as they are."""
+    """The output of a pipe as the content of a WAV file; samples are not changed."""
     content = _run_pipe(entry)
     if content.startswith(b"RIFF"):
         return content

@@ -13,7 +13,7 @@ from os import PathLike
 import numpy as np
 
 from vpeval.core.errors import InputError
-from vpeval.core.tables import rows_of
+from vpeval.core.tables import parse_rows
 
 _BLOCK = 1 << 22
 
@@ -57,7 +57,7 @@ def _columns(block: bytes, path: str | PathLike[str], first: int, names: tuple[s
     if _is_regular(np.frombuffer(block, np.uint8), width):
         fields = block.decode("ascii").split()
     else:
-        fields = [field for _, row in rows_of(block, path, first, *names) for field in row]
+        fields = [field for _, row in parse_rows(block, path, first, *names) for field in row]
     return [fields[i::width] for i in range(width)]
 
 

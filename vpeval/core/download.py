@@ -82,7 +82,7 @@ def fetch_url(url: str, part: Path) -> None:
                 raise OSError(f"{url}: connection ended after {file.tell()} of {total} bytes; start again to go on")
 
 
-def ask_for(url: str) -> None:
+def check_url(url: str) -> None:
     """Raise one of `FAILURES` unless `url` could be fetched now."""
     with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=_CHECK_SECONDS):
         return

@@ -52,7 +52,7 @@ def replace_directory(new: Path, target: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def hash_of(file: str | os.PathLike[str], status: os.stat_result, again: bool = False) -> str:
+def file_sha256(file: str | os.PathLike[str], status: os.stat_result, again: bool = False) -> str:
     """The SHA-256 of a file in the state `status`, remembered for steps that share an input.
 
     `again`: the file is read whatever is remembered.

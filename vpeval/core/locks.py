@@ -36,7 +36,7 @@ def locked(path: Path, what: str, who: str = "", wait: bool = True) -> Iterator[
                 if wait:
                     log.info("%s is being made by %s; waiting for it", what, holder)
                     fcntl.flock(file, fcntl.LOCK_EX)
-                elif not _outlive(file):
+                elif not _wait_for_children(file):
                     raise InputError(f"{holder} is working on this; wait for it to end, or end it first", what)
         except OSError as error:
             if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
@@ -68,7 +68,7 @@ def _holder(file: TextIO) -> str:
     return f"process {pid} on {host} ({command})" if command else "another process"
 
 
-def _outlive(file: TextIO) -> bool:
+def _wait_for_children(file: TextIO) -> bool:
     """Wait for the lock of a process that has died: what it started ends a moment later. False if it lives."""
     deadline = time.monotonic() + _GRACE_SECONDS
     while time.monotonic() < deadline:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from vpeval.core.config import read_yaml
-from vpeval.core.download import FAILURES, ask_for, fetch_url, first_line, mismatch
+from vpeval.core.download import FAILURES, check_url, fetch_url, first_line, mismatch
 from vpeval.core.errors import InputError
 from vpeval.core.locks import locked
 
@@ -104,17 +104,17 @@ def unreachable(model: Model) -> list[str]:
     for source in model.sources if missing else ():
         try:
             if "packages" in source:
-                _ask_for_packages(source["packages"])
+                _check_packages(source["packages"])
             else:
                 home = str(source["url"]).rstrip("/") if "url" in source else ""
-                ask_for(f"{home}/{missing[0]}" if home else _hub_url(source["hub"], missing[0]))
+                check_url(f"{home}/{missing[0]}" if home else _hub_url(source["hub"], missing[0]))
             return []
         except FAILURES as error:
             reasons.append(f"{_describe(source)}: {first_line(error)}")
     return reasons
 
 
-def _ask_for_packages(packages: list[str]) -> None:
+def _check_packages(packages: list[str]) -> None:
     """Raise an OSError unless the index that pip uses has the packages."""
     for package in packages:
         options = ["--disable-pip-version-check", "--no-input", "--retries", "0", "--timeout", "5"]

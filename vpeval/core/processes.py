@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
 
 
-def dying_with_me() -> Callable[[], None]:
+def parent_death_hook() -> Callable[[], None]:
     """A function, for ``preexec_fn``, with which a child process ends when this one does."""
     return partial(die_with_parent, os.getpid())
 

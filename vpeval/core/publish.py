@@ -123,7 +123,7 @@ def staged_directory(
 
 
 @contextmanager
-def exchanged_directory(target: Path) -> Iterator[Path]:
+def replaced_directory(target: Path) -> Iterator[Path]:
     """The same for a directory that its owner has fixed in place: whatever it holds may be replaced."""
     target = _real(target)
     with _work_directory(target) as temporary:

@@ -1,7 +1,7 @@
 """Kaldi text tables: one entry a line, the key first, fields separated by blanks.
 
-This is the only reader of such files (``utt2spk``, ``wav.scp``, ``text``, ``trials``, ``scores`` …); every
-complaint names file and line.
+This is the only reader of such files (``utt2spk``, ``wav.scp``, ``text``, ``trials``, ``scores`` …); every error
+names file and line.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def read_rows(path: str | PathLike[str], *names: str) -> Iterator[tuple[int, lis
     yield from _rows(read_lines(path), path, names)
 
 
-def rows_of(raw: bytes, path: str | PathLike[str], first: int, *names: str) -> Iterator[tuple[int, list[str]]]:
+def parse_rows(raw: bytes, path: str | PathLike[str], first: int, *names: str) -> Iterator[tuple[int, list[str]]]:
     """The rows of some lines of file `path`, the first of which has the number `first`."""
     yield from _rows(_lines_of(raw, path, first), path, names)
 
@@ -75,7 +75,7 @@ def _rows(
 def read_table(path: str | PathLike[str], value: str = "value", empty: bool = False) -> dict[str, str]:
     """Read ``<key> <value …>`` lines into a dict in file order; the value is the rest of the line.
 
-    `value` names the second field in complaints; with `empty` a key may stand alone (as in ``text``).
+    `value` names the second field in errors; with `empty` a key may stand alone (as in ``text``).
     """
     table: dict[str, str] = {}
     for number, text in read_lines(path):

@@ -25,7 +25,7 @@ _FIELDS = {"title", "urls", "checksum", "bytes", "unpacked", "into", "makes", "h
 
 @dataclass(frozen=True)
 class Archive:
-    """An entry of corpora.yaml; without `urls` it is one that has to be asked for, and `how` says where."""
+    """An entry of corpora.yaml; without `urls` it needs a registration, and `how` says where."""
 
     name: str
     title: str

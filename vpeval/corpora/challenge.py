@@ -18,7 +18,7 @@ from vpeval.corpora.counts import EXPECTED
 from vpeval.corpora.lists import Listed, Lists
 from vpeval.corpora.protocol import OFFICIAL, REBUILT, Status
 from vpeval.corpora.released import is_common, read_librispeech, read_vctk
-from vpeval.corpora.utterances import Made, Request, Utterance, by_speaker, make_set, speakers_of
+from vpeval.corpora.utterances import PreparedSet, Request, Utterance, by_speaker, make_set, speakers_by_gender
 from vpeval.data.directory import Trial
 from vpeval.data.layout import GENDERS, first_few
 
@@ -41,7 +41,9 @@ def build_libri(utterances: Sequence[Utterance], base: str, seed: int) -> Sets:
     speakers = by_speaker(utterances)
     enrolments: dict[str, list[Utterance]] = {}
     for gender in GENDERS:
-        able = [spk for spk in speakers_of(utterances, gender) if len({each.session for each in speakers[spk]}) > 1]
+        able = [
+            spk for spk in speakers_by_gender(utterances, gender) if len({each.session for each in speakers[spk]}) > 1
+        ]
         size = EXPECTED[f"{base}_enrolls", gender].speakers
         for spk in draw(able, size, seed, f"{base} enrolled", gender):
             enrolments[spk] = _enrolment(speakers[spk], seed, base)
@@ -62,7 +64,7 @@ def choose_vctk_speakers(utterances: Sequence[Utterance], base: str, seed: int) 
     """The utterances of the speakers of ``vctk_dev`` or ``vctk_test``: 15 of each gender, where there are as many."""
     chosen: set[str] = set()
     for gender in GENDERS:
-        order = shuffled(speakers_of(utterances, gender), seed, "VCTK speakers", gender)
+        order = shuffled(speakers_by_gender(utterances, gender), seed, "VCTK speakers", gender)
         share = min(EXPECTED[f"{base}_enrolls", gender].speakers, len(order) // 2)
         first = 0 if base.endswith("dev") else share
         chosen.update(order[first : first + share])
@@ -78,7 +80,7 @@ def build_vctk(utterances: Sequence[Utterance], base: str, seed: int) -> Sets:
     speakers = {each.spk for each in utterances if each.utt in enrolls}
     trials = {}
     for gender in GENDERS:
-        enrolled = sorted(spk for spk in speakers_of(utterances, gender) if spk in speakers)
+        enrolled = sorted(spk for spk in speakers_by_gender(utterances, gender) if spk in speakers)
         candidates = [each for each in utterances if each.gender == gender and each.utt not in enrolls]
         trials[gender] = draw_trials(
             [e for e in candidates if not is_common(e.utt)], enrolled, f"{base}_trials_{gender}", seed
@@ -106,7 +108,7 @@ def draw_trials(utterances: Iterable[Utterance], enrolled: Sequence[str], name: 
 def mix(parts: dict[str, Listed], genders: dict[str, str], seed: int, name: str) -> Listed:
     """The trials of both genders and others across genders, as VoicePrivacy 2026 has them, but seeded.
 
-    Every trial utterance is also held against enrolled speakers of the other gender, as many as its own gender has
+    Every trial utterance is also compared with enrolled speakers of the other gender, as many as its own gender has
     nontarget trials per utterance (rounded mean), or all if there are fewer.
     """
     trials: list[Trial] = []
@@ -164,7 +166,7 @@ class _Plan:
     statuses: Mapping[str, Status]
 
 
-def libri_sets(request: Request, partition: str) -> list[Made]:
+def libri_sets(request: Request, partition: str) -> list[PreparedSet]:
     """All sets of ``libri_dev`` or ``libri_test``: enrolls, trials_f, trials_m and trials_mixed."""
     base = f"libri_{partition}"
     utterances = read_librispeech(request.corpus, f"{partition}-clean")
@@ -184,7 +186,7 @@ def libri_sets(request: Request, partition: str) -> list[Made]:
     return _make(request, plan, converted)
 
 
-def vctk_sets(request: Request, partition: str) -> list[Made]:
+def vctk_sets(request: Request, partition: str) -> list[PreparedSet]:
     """All sets of ``vctk_dev`` or ``vctk_test``: enrolls, trials_{f,m}, trials_{f,m}_common and their unions, _all."""
     base = f"vctk_{partition}"
     utterances = read_vctk(request.corpus)
@@ -272,7 +274,7 @@ def _with_pairs(base: str, official: Sets, utterances: Sequence[Utterance], seed
         statuses[part] = Status(OFFICIAL, str(listed.path)) if listed.trials is not None else _PAIRS_DRAWN
         if listed.trials is None:
             members = set(listed.utts)
-            own = [spk for spk in speakers_of(utterances, part[0]) if spk in enrolled]
+            own = [spk for spk in speakers_by_gender(utterances, part[0]) if spk in enrolled]
             candidates = [each for each in utterances if each.utt in members]
             listed = draw_trials(candidates, own, f"{base}_trials_{part}", seed)
         trials[part] = listed
@@ -284,7 +286,7 @@ def _union(one: Listed, other: Listed) -> Listed:
     return Listed(one.path, tuple(sorted({*one.utts, *other.utts})), tuple(sorted(set(trials))))
 
 
-def _make(request: Request, plan: _Plan, utterances: Iterable[Utterance]) -> list[Made]:
+def _make(request: Request, plan: _Plan, utterances: Iterable[Utterance]) -> list[PreparedSet]:
     by_id = {each.utt: each for each in utterances}
     enrolls = plan.enrolls.utts
     own = [by_id[utt] for utt in enrolls]

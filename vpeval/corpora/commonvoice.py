@@ -28,7 +28,15 @@ from vpeval.core.seeds import draw, shuffled
 from vpeval.core.tables import read_lines
 from vpeval.corpora.lists import Lists
 from vpeval.corpora.protocol import OFFICIAL, REBUILT, Status
-from vpeval.corpora.utterances import Made, Request, Utterance, by_speaker, find_corpus, make_set, speakers_of
+from vpeval.corpora.utterances import (
+    PreparedSet,
+    Request,
+    Utterance,
+    by_speaker,
+    find_corpus,
+    make_set,
+    speakers_by_gender,
+)
 from vpeval.data.directory import Trial
 from vpeval.data.layout import GENDERS
 
@@ -138,7 +146,7 @@ def _split(own: list[Utterance], seed: int, spk: str, seconds: float) -> tuple[l
 
 
 def _has_one_gender(own: list[Utterance]) -> bool:
-    """Some people answer differently from year to year; which of the answers holds is not ours to say."""
+    """Whether a speaker gave the same gender every year; others are left out."""
     return len({utterance.gender for utterance in own}) == 1
 
 
@@ -179,7 +187,7 @@ _SPEAKERS, _ENROLLED, _TRIAL_UTTS = 100, 30, 10
 """Speakers of each gender in the small sets, and how many utterances of each, of A to enrol and of B to try."""
 
 
-def commonvoice_sets(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
+def commonvoice_sets(request: Request, names: Sequence[str]) -> tuple[list[PreparedSet], dict[str, Status]]:
     """A and B, and the small sets of both; in the latter, trials are all pairs of a speaker and an utterance."""
     directory = find_commonvoice(request.corpus)
     utterances = read_commonvoice(directory)
@@ -196,9 +204,9 @@ def commonvoice_sets(request: Request, names: Sequence[str]) -> tuple[list[Made]
     enrolled: list[Utterance] = []
     trials: list[Trial] = []
     for gender in GENDERS:
-        speakers = draw(speakers_of(b, gender), _SPEAKERS, request.seed, "Common Voice speakers", gender)
+        speakers = draw(speakers_by_gender(b, gender), _SPEAKERS, request.seed, "Common Voice speakers", gender)
         # Where B is small, others of A are enrolled as well, so that there is somebody to be taken for.
-        others = set(speakers_of(a, gender)) - set(speakers_of(b, gender))
+        others = set(speakers_by_gender(a, gender)) - set(speakers_by_gender(b, gender))
         more = draw(others, _SPEAKERS - len(speakers), request.seed, "Common Voice others", gender)
         claimed = [*speakers, *more]
         enrolled += _some(a, claimed, _ENROLLED, request.seed, "enrolled")

@@ -23,7 +23,7 @@ class Counts:
     nontargets: int | None = None
 
     def cells(self) -> list[str]:
-        """The numbers as they stand in a table."""
+        """The numbers as cells of a table."""
         return ["–" if n is None else f"{n:,}" for n in (self.speakers, self.utts, self.targets, self.nontargets)]
 
 

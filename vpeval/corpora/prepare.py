@@ -25,7 +25,7 @@ from vpeval.corpora.released import (
     read_vctk,
 )
 from vpeval.corpora.table import find_table, read_table_corpus, table_sets
-from vpeval.corpora.utterances import Made, MissingCorpus, Request, Utterance, make_set, to_data
+from vpeval.corpora.utterances import MissingCorpus, PreparedSet, Request, Utterance, make_set, to_data
 from vpeval.data.directory import DataDir
 from vpeval.data.make_trials import TrialOptions, make_trials
 
@@ -36,11 +36,11 @@ _EXTRA = re.compile(r"vctk_(dev|test)_trials_([fm]_)?all")
 def prepare(
     recipe: str, names: Sequence[str], optional: Iterable[str], request: Request
 ) -> tuple[list[counts.Row], dict[str, Status]]:
-    """Write all sets called `names`; return the comparison with the plan's tables and what every set rests on.
+    """Write all sets called `names`; return the comparison with the plan's tables and the protocol of every set.
 
     `optional` sets may be absent. Official lists that do not give what the plan says are an error.
     """
-    made: list[Made] = []
+    made: list[PreparedSet] = []
     statuses: dict[str, Status] = {}
     rows: list[counts.Row] = []
     for family, members in _families(names).items():
@@ -79,7 +79,7 @@ def read_corpus(kind: str, subset: str, request: Request, path: Path) -> DataDir
     return to_data(request.convert(KINDS[kind](request.corpus, subset), kind), path)
 
 
-def _counted(found: Sequence[Made]) -> list[counts.Row]:
+def _counted(found: Sequence[PreparedSet]) -> list[counts.Row]:
     rows = [row for each in found for row in counts.compare(each.data)]
     official = {each.data.name for each in found if each.status.protocol == OFFICIAL}
     if wrong := [row for row in rows if not row.agrees and row.name in official]:
@@ -90,18 +90,18 @@ def _counted(found: Sequence[Made]) -> list[counts.Row]:
     return rows
 
 
-Family = Callable[[Request, Sequence[str]], tuple[list[Made], dict[str, Status]]]
+Family = Callable[[Request, Sequence[str]], tuple[list[PreparedSet], dict[str, Status]]]
 
 
-def _libri(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
+def _libri(request: Request, names: Sequence[str]) -> tuple[list[PreparedSet], dict[str, Status]]:
     return [made for part in _partitions("libri", names) for made in libri_sets(request, part)], {}
 
 
-def _vctk(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
+def _vctk(request: Request, names: Sequence[str]) -> tuple[list[PreparedSet], dict[str, Status]]:
     return [made for part in _partitions("vctk", names) for made in vctk_sets(request, part)], {}
 
 
-def _librispeech(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
+def _librispeech(request: Request, names: Sequence[str]) -> tuple[list[PreparedSet], dict[str, Status]]:
     whole = Status(WHOLE, "LibriSpeech")
     return [
         make_set(request, name, request.convert(read_librispeech(request.corpus, name), "librispeech"), whole)
@@ -109,7 +109,7 @@ def _librispeech(request: Request, names: Sequence[str]) -> tuple[list[Made], di
     ], {}
 
 
-def _libritts(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
+def _libritts(request: Request, names: Sequence[str]) -> tuple[list[PreparedSet], dict[str, Status]]:
     made = []
     for name in names:
         subset = name.removeprefix("libritts_").replace("_", "-")
@@ -118,7 +118,7 @@ def _libritts(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[
     return made, {}
 
 
-def _iemocap(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
+def _iemocap(request: Request, names: Sequence[str]) -> tuple[list[PreparedSet], dict[str, Status]]:
     utterances = request.convert(read_iemocap(request.corpus), "iemocap")
     made = []
     for name in names:
@@ -139,10 +139,10 @@ def _iemocap(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[s
     return made, {}
 
 
-def _ravdess(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
+def _ravdess(request: Request, names: Sequence[str]) -> tuple[list[PreparedSet], dict[str, Status]]:
     data = to_data(request.convert(read_ravdess(request.corpus), "ravdess"), request.data / "ravdess")
     sets = make_trials(data, TrialOptions(request.data, "ravdess", enroll_session="01", seed=request.seed))
-    return [Made(each, Status(WHOLE, "RAVDESS")) for each in (sets.enrolls, *sets.trials.values())], {}
+    return [PreparedSet(each, Status(WHOLE, "RAVDESS")) for each in (sets.enrolls, *sets.trials.values())], {}
 
 
 _FAMILIES: tuple[tuple[re.Pattern[str], Family], ...] = (

@@ -17,7 +17,7 @@ from pathlib import Path
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import shuffled
 from vpeval.corpora.protocol import ABSENT, WHOLE, Status
-from vpeval.corpora.utterances import Made, MissingCorpus, Request, Utterance, by_speaker, to_data
+from vpeval.corpora.utterances import MissingCorpus, PreparedSet, Request, Utterance, by_speaker, to_data
 from vpeval.data.layout import GENDERS
 from vpeval.data.make_trials import TrialOptions, make_trials
 
@@ -82,18 +82,18 @@ def read_table_corpus(path: Path) -> list[Utterance]:
 _EVALUATION = re.compile(r"(?P<base>.+)_(?:enrolls|trials_(?P<part>f|m|mixed))")
 
 
-def table_sets(request: Request, names: Sequence[str]) -> tuple[list[Made], dict[str, Status]]:
+def table_sets(request: Request, names: Sequence[str]) -> tuple[list[PreparedSet], dict[str, Status]]:
     """The sets called `names`, and those that could not be made with the reason."""
     path = find_table(request.corpus)
     groups = list(dict.fromkeys(_group(name) for name in names))
     utterances = request.convert(read_table_corpus(path), groups[0])
     shares = _deal(utterances, groups, request.seed)
-    made: list[Made] = []
+    made: list[PreparedSet] = []
     absent: dict[str, Status] = {}
     for group in groups:
         data = to_data((each for each in utterances if each.spk in shares[group]), request.data / group)
         if group in names:
-            made.append(Made(data, Status(WHOLE)))
+            made.append(PreparedSet(data, Status(WHOLE)))
             continue
         wanted = [name for name in names if _group(name) == group]
         options = TrialOptions(request.data, group, mixed=f"{group}_trials_mixed" in wanted, seed=request.seed)
@@ -105,7 +105,7 @@ def table_sets(request: Request, names: Sequence[str]) -> tuple[list[Made], dict
             )
         sets = make_trials(data, options)
         found = {each.name: each for each in (sets.enrolls, *sets.trials.values())}
-        made += [Made(replace(found[name]), Status(WHOLE)) for name in wanted if name in found]
+        made += [PreparedSet(replace(found[name]), Status(WHOLE)) for name in wanted if name in found]
         absent |= {name: Status(ABSENT, _reason(name, data.spk_tables)) for name in wanted if name not in found}
     return made, absent
 

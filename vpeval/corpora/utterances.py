@@ -105,7 +105,7 @@ def by_speaker(utterances: Iterable[Utterance]) -> dict[str, list[Utterance]]:
     return speakers
 
 
-def speakers_of(utterances: Iterable[Utterance], gender: str) -> list[str]:
+def speakers_by_gender(utterances: Iterable[Utterance], gender: str) -> list[str]:
     """The speakers of a gender, in order."""
     if gender not in GENDERS:
         raise ValueError(gender)
@@ -178,7 +178,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Made:
+class PreparedSet:
     """A set in memory and which protocol it follows."""
 
     data: DataDir
@@ -192,10 +192,10 @@ def make_set(
     status: Status,
     enrolls: Iterable[str] | None = None,
     trials: Iterable[Trial] | None = None,
-) -> Made:
+) -> PreparedSet:
     """A set of utterances with audio at 16 kHz."""
     data = to_data(utterances, request.data / name)
-    return Made(
+    return PreparedSet(
         replace(
             data,
             enrolls=None if enrolls is None else tuple(sorted(enrolls)),

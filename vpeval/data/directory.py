@@ -98,7 +98,7 @@ class DataDir:
 
     def table(self, name: str) -> Mapping[str, str]:
         """The table of file `name`, which must be there."""
-        key = layout.key_of(name)
+        key = layout.table_key(name)
         tables = self.utt_tables if key == "utterance" else self.spk_tables
         if name not in tables:
             raise InputError(f"no such file; add it with one line '<{key}> <value>' per {key}", self.path / name)
@@ -126,7 +126,7 @@ class DataDir:
     def with_table(self, name: str, table: Mapping[str, str]) -> DataDir:
         """The same directory with the per-utterance or per-speaker file `name` added or exchanged."""
         ordered = dict(sorted(table.items()))
-        if layout.key_of(name) == "utterance":
+        if layout.table_key(name) == "utterance":
             _check_keys(self.path / name, table, self.utt2spk, "utterance")
             return replace(self, utt_tables={**self.utt_tables, name: ordered})
         _check_keys(self.path / name, table, self.spk2utt, "speaker")
@@ -186,7 +186,7 @@ def refuse_unsafe(ids: Iterable[str], path: Path, line: int) -> None:
 
 
 def are_safe(ids: Texts) -> bool:
-    """The same for a column of ids, which has no control characters; False also where that is not plain."""
+    """The same for a column of ids, which has no control characters; False also where that is not certain."""
     letters = ids.view(np.uint8).reshape(len(ids), -1)
     dots = letters == ord(".")
     odd = (letters[:, 0] == ord("-")).any() or dots[:, 0].any() or (dots[:, 1:] & dots[:, :-1]).any()
@@ -281,7 +281,7 @@ def _trials_of(trials: Sequence[Trial], utts: Mapping[str, str]) -> Sequence[Tri
 
 
 def _line_of(path: Path, key: str) -> int | None:
-    """The line of `key`; looked up only when there is something to complain about."""
+    """The line of `key`, for an error message."""
     if not path.exists():
         return None
     return next((line for line, text in read_lines(path) if text.split(maxsplit=1)[0] == key), None)

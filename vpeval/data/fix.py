@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from vpeval.audio.io import AudioInfo, inspect_audio
 from vpeval.core.errors import InputError
-from vpeval.core.publish import exchanged_directory
+from vpeval.core.publish import replaced_directory
 from vpeval.data import layout
 from vpeval.data.directory import DataDir, refuse_unreadable, write_files
 from vpeval.data.layout import first_few
@@ -25,7 +25,7 @@ Key = TypeVar("Key", str, tuple[str, str])
 
 
 @dataclass(frozen=True)
-class Mended:
+class Repaired:
     """The repaired directory, what was removed or corrected, and the names of the files that changed."""
 
     data: DataDir
@@ -33,7 +33,7 @@ class Mended:
     changed: tuple[str, ...]
 
 
-def fix(path: str | PathLike[str], audio: bool = True) -> Mended:
+def fix(path: str | PathLike[str], audio: bool = True) -> Repaired:
     """Repair the data directory `path` in one exchange; the old state of changed files is kept in ``.backup/``.
 
     With `audio`, utterances without readable audio are dropped and utt2dur is corrected. Where no utterance (or
@@ -41,7 +41,7 @@ def fix(path: str | PathLike[str], audio: bool = True) -> Mended:
     """
     notes: list[str] = []
     data = _repair(Path(path), audio, notes)
-    return Mended(data, tuple(notes), _exchange(data))
+    return Repaired(data, tuple(notes), _exchange(data))
 
 
 def _repair(path: Path, audio: bool, notes: list[str]) -> DataDir:
@@ -152,7 +152,7 @@ def _durations(data: DataDir, infos: Mapping[str, AudioInfo], notes: list[str]) 
 
 
 def _note_losses(before: DataDir, after: DataDir, notes: list[str]) -> None:
-    """What went with the utterances and speakers that went."""
+    """Note the lines that were dropped with utterances and speakers."""
     for name, table in before.spk_tables.items():
         if gone := sorted(table.keys() - after.spk_tables[name].keys()):
             notes.append(f"{before.path / name}: dropped {len(gone)} speakers without utterances ({first_few(gone)})")
@@ -178,7 +178,7 @@ def _exchange(data: DataDir) -> tuple[str, ...]:
         names = sorted(file.name for file in fresh.iterdir())
         changed = [name for name in names if not _same(fresh / name, data.path / name)]
         if changed:
-            with exchanged_directory(data.path) as new:
+            with replaced_directory(data.path) as new:
                 _link_tree(data.path, new)
                 (new / ".backup").mkdir(exist_ok=True)
                 for name in changed:

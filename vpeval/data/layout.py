@@ -68,7 +68,7 @@ def is_number(value: str) -> bool:
         return False
 
 
-def stray_words(values: Mapping[str, str]) -> list[str]:
+def unexpected_words(values: Mapping[str, str]) -> list[str]:
     """Whose values are words in a table of an attribute that has more numbers than words."""
     known = {key: value for key, value in values.items() if value != UNKNOWN}
     words = [key for key, value in known.items() if not is_number(value)]
@@ -80,7 +80,7 @@ def is_age(value: str) -> bool:
     return not is_number(value) or 0 <= float(value) <= _OLDEST
 
 
-def key_of(name: str) -> str:
+def table_key(name: str) -> str:
     """What file `name` is a table of: "utterance" or "speaker"."""
     if is_utt_table(name):
         return "utterance"

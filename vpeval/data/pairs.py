@@ -1,7 +1,7 @@
 """Text of pairs, ``<first> <second> <value>`` on a line: trials, scores of trials, scores of pairs of utterances.
 
 Ten million lines are a usual size. Names are kept once each and rows as numbers into them; files are read and written
-in blocks of many lines by functions that loop in C. Every complaint names the line.
+in blocks of many lines by functions that loop in C. Every error names the line.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class CrossTrials(TrialRows):
 
 @dataclass(frozen=True, eq=False)
 class TrialFile(TrialRows):
-    """The trials of a large file, which is read and checked when they are first asked for."""
+    """The trials of a large file, which is read and checked when they are first used."""
 
     load: Callable[[], tuple[PairRows, Bools]]
 
@@ -295,7 +295,7 @@ def trial_speakers(
 ) -> TrialSpeakers:
     """Find the speaker of every trial utterance.
 
-    With `utt2spk` (read from `source`) its speakers are taken and checked against the labels. Without it, the speaker
+    With `utt2spk` (read from `source`) its speakers are used and checked against the labels. Without it, the speaker
     is the enrolled one for utterances with a target trial, else the utterance-id up to the first '-', else the
     utterance itself.
     """

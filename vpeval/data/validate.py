@@ -108,7 +108,7 @@ def validate(
 
 
 def _check_links(path: Path) -> Iterator[Problem]:
-    """A file of a data directory that is a link to nothing would pass for one that is not there."""
+    """A broken link would pass for a file that is not there."""
     for entry in sorted(path.iterdir()):
         if entry.is_symlink() and layout.is_data_file(entry.name) and not entry.exists():
             remedy = "put the file there, or remove the link"
@@ -305,7 +305,7 @@ def _check_values(file: RawFile) -> Iterator[Problem]:
 
 
 def _check_attribute(file: RawFile) -> Iterator[Problem]:
-    if stray := layout.stray_words({line.key: line.value for line in file.well_formed}):
+    if stray := layout.unexpected_words({line.key: line.value for line in file.well_formed}):
         message = f"{len(stray)} of {len(file.well_formed)} values are no numbers ({first_few(stray)})"
         remedy = f"write numbers, or {layout.UNKNOWN}; as it is, every value counts as a category"
         yield Problem(file.path, None, message, remedy, "attribute", "warning")
@@ -356,7 +356,7 @@ def _check_audio(
 
 
 def good_lists(path: Path, names: Collection[str]) -> set[str]:
-    """Those of the large lists of enrolments and trials that keep all rules; a small or an odd one is left out."""
+    """Those of the large lists of enrolments and trials that keep all rules; small and irregular ones are left out."""
     large = {name for name in {"enrolls", "trials"} & set(names) if (path / name).stat().st_size >= table_files.LARGE}
     if not large or not (path / "utt2spk").is_file():
         return set()
@@ -371,7 +371,7 @@ def good_lists(path: Path, names: Collection[str]) -> set[str]:
 
 
 def is_clean(path: Path, names: Collection[str], spk_sort: bool) -> bool:
-    """Whether the tables `names` of a large directory keep all rules; False if it is small or that is not plain."""
+    """Whether the tables `names` of a large directory keep all rules; False if it is small or irregular."""
     lists = {"enrolls", "trials"}
     if lists & set(names) or not {"utt2spk", "spk2utt"} <= set(names):
         return False
@@ -458,7 +458,7 @@ def _is_good_list(path: Path, speakers: list[bytes]) -> bool:
     odd = file.blank or file.garbled or file.windows or not file.ends_with_newline
     if odd or len(file.well_formed) != len(file.lines) or [line.key.encode() for line in file.lines] != speakers:
         return False
-    if layout.is_attribute(path.name) and layout.stray_words({line.key: line.value for line in file.lines}):
+    if layout.is_attribute(path.name) and layout.unexpected_words({line.key: line.value for line in file.lines}):
         return False
     is_good, _ = layout.VALUE_RULES.get(path.name, (lambda _: True, ""))
     return all(is_good(line.value) for line in file.lines)

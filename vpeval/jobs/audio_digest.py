@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import hash_of, write_text
+from vpeval.core.files import file_sha256, write_text
 from vpeval.core.publish import INDEX
 from vpeval.core.tables import is_pipe, read_table
 
@@ -141,7 +141,7 @@ def _hashes(paths: list[str]) -> list[str]:
 
 def _hash(path: str) -> str:
     try:
-        return hash_of(path, os.stat(path), again=is_verifying())  # noqa: PTH116 (a million times)
+        return file_sha256(path, os.stat(path), again=is_verifying())  # noqa: PTH116 (a million times)
     except OSError:
         return _ABSENT
 

@@ -53,10 +53,10 @@ class Guard:
 
 def run(command: Sequence[str | os.PathLike[str]], environment: Mapping[str, str] | None = None) -> int:
     """Run a program to its end and return its exit code; it and all that it started end with this process."""
-    from vpeval.core.processes import dying_with_me  # the script has no access to the library
+    from vpeval.core.processes import parent_death_hook  # the script has no access to the library
 
     watch = Guard()
-    child = subprocess.Popen(command, env=environment, process_group=0, preexec_fn=dying_with_me())
+    child = subprocess.Popen(command, env=environment, process_group=0, preexec_fn=parent_death_hook())
     watch.add(child)
     try:
         return child.wait()

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import hash_of, write_text
+from vpeval.core.files import file_sha256, write_text
 from vpeval.core.publish import STAMP as STAMP
 from vpeval.jobs import audio_digest
 from vpeval.jobs.code import Maker, code_of, software_of
@@ -237,7 +237,7 @@ def _identity(file: Path, by_content: bool = True) -> str:
         return f"{status.st_size} {status.st_mtime_ns}"
     if status.st_size > _LARGE and (known := _stamped(file, status)):
         return known
-    return hash_of(file, status, again=audio_digest.is_verifying())
+    return file_sha256(file, status, again=audio_digest.is_verifying())
 
 
 def _stamped(file: Path, status: os.stat_result) -> str:
@@ -261,7 +261,7 @@ def _listing(outputs: Sequence[Path], believed: object) -> dict[str, list[object
             if isinstance(before, list) and before[:2] == seen:
                 listing[name] = before
             else:
-                listing[name] = [*seen, hash_of(file, status, again=audio_digest.is_verifying())]
+                listing[name] = [*seen, file_sha256(file, status, again=audio_digest.is_verifying())]
     return listing
 
 

@@ -236,9 +236,9 @@ def read_wave(content: bytes | bytearray) -> tuple[str, np.ndarray]:
         return f"has {wave.channels} channels", none
     if wave.coding not in (1, 0xFFFE) or wave.bits != 16 or bytes(content[:4]) == b"RIFX":
         return f"has {wave.bits}-bit samples of coding {wave.coding}, not 16-bit PCM", none
-    if wave.present < wave.stated:
-        return f"is cut off: {wave.present} of {wave.stated} bytes of samples are there", none
-    if wave.stated < 2:
+    if wave.present < wave.expected:
+        return f"is cut off: {wave.present} of {wave.expected} bytes of samples are there", none
+    if wave.expected < 2:
         return "has no samples", none
     start = len(content) - wave.present
-    return "", np.frombuffer(content, "<i2", wave.stated // 2, start)
+    return "", np.frombuffer(content, "<i2", wave.expected // 2, start)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.core.processes import count_gpus, dying_with_me, memory
+from vpeval.core.processes import count_gpus, parent_death_hook, memory
 from vpeval.jobs import guard
 from vpeval.jobs.backends.base import Backend, Ended, Snapshot
 from vpeval.jobs.launch import JobArray, parse_memory, parse_time
@@ -119,7 +119,7 @@ def _start(array: JobArray, job: int, slot: int) -> subprocess.Popen[bytes]:
             stderr=subprocess.STDOUT,
             env=environment,
             start_new_session=True,
-            preexec_fn=dying_with_me(),
+            preexec_fn=parent_death_hook(),
         )
 
 

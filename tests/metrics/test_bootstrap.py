@@ -83,3 +83,17 @@ def test_shapes_other_than_one_value_per_speaker_are_refused():
 def test_a_record_without_interval_says_nothing_about_one():
     assert interval_notes(0, 7) == {}
     assert interval_notes(10, 7, 2) == {"interval": "speaker bootstrap", "resamples": 10, "redrawn": 2, "seed": 7}
+
+
+def test_a_percentile_interval_ends_at_the_outer_neighbours():
+    # The 5 % point of 0 … 99 lies at 4.95, the 95 % point at 94.05.
+    assert percentile_interval(np.arange(100.0), level=0.9) == Interval(4.0, 95.0)
+    assert percentile_interval(np.arange(100.0)) == Interval(2.0, 97.0)
+
+
+def test_the_means_are_those_of_the_speakers_drawn():
+    values = np.array([1.0, 10.0, 100.0])
+    drawn = multiplicities(3, 500, generator(7, "mean"))
+    expected = percentile_interval([sum(m * v for m, v in zip(row, values, strict=True)) / 3 for row in drawn])
+    found = bootstrap_mean(values, 500, seed=7)
+    assert (found.lower, found.upper) == pytest.approx((expected.lower, expected.upper))

@@ -35,3 +35,28 @@ def test_interval_and_p_value_agree():
 def test_too_few_speakers_have_no_p_value(speakers, groups):
     found = assess(0.5, np.linspace(0, 1, 100), speakers, groups)
     assert (found.value, found.lower, found.p_value) == (0.5, None, None)
+
+
+def test_a_difference_by_hand():
+    # Samples 1.2 ± 0.3: bias 0.2; eight speakers in two groups have six degrees of freedom, t = 2.446912.
+    error = 0.3 * np.sqrt(8 / 6)
+    found = assess(1.0, np.array([0.9, 1.5]), speakers=8, groups=2)
+    assert (found.lower, found.upper) == pytest.approx((0.8 - 2.446912 * error, 0.8 + 2.446912 * error), rel=1e-5)
+    assert found.p_value == pytest.approx(2 * stats.t.sf(0.8 / error, 6))
+
+
+def test_the_interval_holds_a_difference_with_a_large_bias():
+    assert assess(1.0, np.array([2.99, 3.01]), 10).upper == 1
+    assert assess(1.0, np.array([-1.01, -0.99]), 10).lower == 1
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_what_is_not_finite_is_not_assessed(value):
+    assert assess(value, np.ones(5), 10).p_value is None
+    assert assess(1.0, np.array([1.0, value]), 10).p_value is None
+    assert assess(1.0, np.empty(0), 10).p_value is None
+
+
+def test_four_speakers_are_enough_for_a_p_value():
+    assert assess(0.5, np.linspace(0, 1, 100), 4).p_value is not None
+    assert assess(0.0, np.linspace(-1, 1, 101), 4).p_value == 1

@@ -5,6 +5,9 @@ import pytest
 from oracles import pav_llrs
 
 from vpeval.core.errors import InputError
+from vpeval.core.seeds import generator
+from vpeval.metrics.bootstrap import multiplicities
+from vpeval.metrics.intervals import studentised_interval
 from vpeval.metrics.similarity import CONDITIONS, PairScores, _d_diag, similarity_matrix, voice_similarity
 
 NAMES = ["a", "b", "c"]
@@ -187,3 +190,42 @@ def test_both_directions_of_one_score_are_one_pair_in_the_calibration():
     both = literal_matrix(pairs, lambda i, j: i != j, mirror=False)
     assert similarity_matrix(pairs, SPEAKER, NAMES, "oa") == pytest.approx(both, rel=1e-12)
     assert not np.allclose(both, expected)
+
+
+def literal_metrics(matrices, rows):
+    """D_diag of oo, oa and aa, G_VD and DeID if these speakers had been recorded, by loops."""
+    oo, oa, aa = (
+        abs(
+            np.mean([matrices[c][i, i] for i in rows])
+            - np.mean([matrices[c][i, j] for i in rows for j in rows if i != j])
+        )
+        for c in CONDITIONS
+    )
+    return [oo, oa, aa, 10 * math.log10(aa / oo), 1 - oa / oo]
+
+
+def test_intervals_are_those_of_speakers_drawn_again_and_again():
+    rng = np.random.default_rng(8)
+    matrices = {c: rng.random((5, 5)) / 5 + np.eye(5) * d for c, d in zip(CONDITIONS, (0.7, 0.2, 0.4), strict=True)}
+    drawn = multiplicities(5, 60, generator(2, "similarity"))
+    whole = [row for row in drawn if np.count_nonzero(row) > 1]
+    samples = np.array([literal_metrics(matrices, np.repeat(np.arange(5), row)) for row in whole])
+    ends = [(0.0, 1.0)] * 3 + [(-math.inf, math.inf), (-math.inf, 1.0)]
+    values = literal_metrics(matrices, range(5))
+    assert len(whole) == 60
+    for record, value, column, scale in zip(voice_similarity(matrices, 60, 2), values, samples.T, ends, strict=True):
+        expected = studentised_interval(value, column, 5, {}, *scale)
+        assert record.value == pytest.approx(value)
+        assert (record.interval.lower, record.interval.upper) == pytest.approx((expected.lower, expected.upper))
+        assert record.interval.notes["redrawn"] == 0
+
+
+def test_draws_of_one_speaker_alone_are_repeated_and_counted():
+    # Four speakers, of whom one has a diagonal: a draw needs this one, and another.
+    m = np.full((4, 4), 0.2)
+    m[np.diag_indices(4)] = 0.9, np.nan, np.nan, np.nan
+    m[0, 1:] = 0.1
+    records = voice_similarity({"oo": m, "oa": m, "aa": m}, 200)
+    share = 1 - (3 / 4) ** 4 - (1 / 4) ** 4
+    redrawn = records[0].interval.notes["redrawn"]
+    assert redrawn == pytest.approx(200 / share - 200, rel=0.3)

@@ -15,15 +15,15 @@ not known, by those of 2024.
 from pathlib import Path
 
 from vpeval.cli import script
-from vpeval.report.compare_systems import compare
-from vpeval.results.editions import EDITIONS
+from vpeval.editions.base import editions
+from vpeval.measures.base import Resampling
 from vpeval.results.load import Source
 
 
 def main() -> None:
     """Read the results, put them side by side."""
     parser = script.Parser(__doc__)
-    parser.add_argument("--edition", choices=EDITIONS, default="2024", help="whose EER and ranking rules (2024)")
+    parser.add_argument("--edition", choices=editions(), default="2024", help="whose EER and ranking rules (2024)")
     parser.add_argument("--versus", metavar="SYSTEM", default="", help="differences from this system only (all pairs)")
     parser.add_argument("--data", type=Path, default=Path("data"), help="where the data directories are (data)")
     parser.add_argument("--bootstrap", type=script.natural, default=1000, metavar="N", help="resamples; 0: no p values")
@@ -31,7 +31,10 @@ def main() -> None:
     parser.add_argument("out", metavar="out-dir", type=Path)
     parser.add_argument("results", nargs="+", type=Source.parse)
     args = parser.parse_args()
-    print(compare(args.out, args.results, args.edition, args.versus, args.data, args.bootstrap, args.seed), end="")
+    from vpeval.report.compare_systems import compare  # it imports matplotlib
+
+    resampling = Resampling(args.bootstrap, args.seed)
+    print(compare(args.out, args.results, args.edition, args.versus, args.data, resampling), end="")
     print(f"\n{args.out}: {', '.join(sorted(path.name for path in args.out.iterdir() if path.name[0] != '.'))}")
 
 

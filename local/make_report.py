@@ -1,20 +1,20 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Make the report of a run: one HTML page with verdict, numbers, figures, audio, legal reading and provenance.
+"""Make the report of a run: one HTML page with verdict, numbers, figures, audio, legal criteria and provenance.
 
 Usage: local/make_report.py [options] <run-dir> ... <out.html>
  e.g.: local/make_report.py exp/mini/runs/mcadams exp/mini/runs/mcadams/report.html
 
-A run directory has results.jsonl, which may be named as well. The figures are those of local/plot_figures.py.
+A run directory has results.jsonl; you may also give that file. Figures come from local/plot_figures.py.
 """
 
 from pathlib import Path
 
 from vpeval.cli import script
 from vpeval.core.files import write_text
-from vpeval.figures.data import load_results
+from vpeval.editions.base import editions
+from vpeval.figures.run_results import load_results
+from vpeval.report.legal_criteria import UseCase
 from vpeval.report.page import Context, build
-from vpeval.report.use_case import UseCase
-from vpeval.results.editions import EDITIONS
 
 
 def main() -> None:
@@ -22,11 +22,11 @@ def main() -> None:
     parser = script.Parser(__doc__)
     parser.add_argument("--figures", type=Path, metavar="DIR", help="drawn figures (figures/ beside <out.html>)")
     parser.add_argument("--data-dir", type=Path, default=Path("data"), help="data directories, for audio (data)")
-    parser.add_argument("--edition", choices=EDITIONS, default="2020", help="whose EER the page speaks of (2020)")
-    parser.add_argument("--command-line", default="", metavar="TEXT", help="command that made the run, to be shown")
-    parser.add_argument("--note", default="", metavar="TEXT", help="remark on the data, shown below the verdict")
+    parser.add_argument("--edition", choices=editions(), default="2020", help="its EER is shown (2020)")
+    parser.add_argument("--command-line", default="", metavar="TEXT", help="command of the run, to be shown")
+    parser.add_argument("--note", default="", metavar="TEXT", help="remark on the data, below the verdict")
     parser.add_argument("--population", type=script.natural, default=0, metavar="N", help="speakers of your use case")
-    parser.add_argument("--utterances", type=script.natural, default=0, metavar="L", help="utterances that it has")
+    parser.add_argument("--utterances", type=script.natural, default=0, metavar="L", help="utterances of your use case")
     parser.add_argument("runs", metavar="run-dir", type=Path, nargs="+")
     parser.add_argument("out", metavar="out.html", type=Path)
     args = parser.parse_args()

@@ -1,38 +1,38 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Plot every figure that the records of some runs have data for, as SVG, PDF and PNG.
+"""Plot all figures for which the records of some runs have data, as SVG, PDF and PNG.
 
 Usage: local/plot_figures.py [options] <run-dir> ... <out-dir>
  e.g.: local/plot_figures.py exp/mini/runs/mcadams exp/mini/runs/mcadams/figures
 
-A run directory has results.jsonl, which may be named as well.
-A figure whose data are absent is left out with a notice.
+A run directory has results.jsonl; you may also give that file.
+A message lists the figures without data.
 """
 
 from pathlib import Path
 
 from vpeval.cli import script
 from vpeval.core.errors import InputError
-from vpeval.figures import style
+from vpeval.editions.base import editions
+from vpeval.figures import drawing
 from vpeval.figures.catalogue import write_figures
-from vpeval.figures.data import load_results
-from vpeval.results.editions import EDITIONS
+from vpeval.figures.run_results import load_results
 
 
 def main() -> None:
     """Read the runs, write the figures."""
     parser = script.Parser(__doc__)
     parser.add_argument("--data-dir", type=Path, default=Path("data"), help="data directories, for trials (data)")
-    parser.add_argument("--edition", choices=EDITIONS, default="2020", help="whose EER is shown (2020)")
-    parser.add_argument("--formats", default=",".join(style.FORMATS), metavar="LIST", help="of svg,pdf,png (all)")
+    parser.add_argument("--edition", choices=editions(), default="2020", help="its EER is shown (2020)")
+    parser.add_argument("--formats", default=",".join(drawing.FORMATS), metavar="LIST", help="of svg,pdf,png (all)")
     parser.add_argument(
-        "--training-log", action="append", default=[], metavar="NAME=FILE", help="epochs of an attacker"
+        "--training-log", action="append", default=[], metavar="NAME=FILE", help="training log of an attacker"
     )
     parser.add_argument("runs", metavar="run-dir", type=Path, nargs="+")
     parser.add_argument("out", metavar="out-dir", type=Path)
     args = parser.parse_args()
     formats = args.formats.replace(",", " ").split()
-    if unknown := set(formats) - set(style.FORMATS):
-        parser.error(f"--formats {args.formats}: '{unknown.pop()}' is none of {', '.join(style.FORMATS)}")
+    if unknown := set(formats) - set(drawing.FORMATS):
+        parser.error(f"--formats {args.formats}: '{unknown.pop()}' is none of {', '.join(drawing.FORMATS)}")
 
     results = load_results(args.runs, args.data_dir, parse_logs(args.training_log))
     count = write_figures(results, args.out, args.edition, formats)

@@ -166,7 +166,7 @@ def test_scatter_matches_metrics_of_the_same_set_and_attack(figures):
 
 def test_deid_is_set_beside_the_ignorant_attacker(figures):
     figure = figures["metrics"]
-    place = scatter.pairs("eer_kaldi", "dsys").index(("deid", "eer_kaldi"))
+    place = scatter.metric_pairs("eer_kaldi", "dsys").index(("deid", "eer_kaldi"))
     points = {(line.get_xdata()[0], line.get_ydata()[0]) for line in figure.axes[place].lines}
     assert points == {(40.0, 30.0)}
 

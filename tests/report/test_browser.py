@@ -2,7 +2,7 @@
 
 import pytest
 
-from vpeval.figures.data import load_results
+from vpeval.figures.run_results import load_results
 from vpeval.report.page import Context, build
 
 pytestmark = pytest.mark.e2e

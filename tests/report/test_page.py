@@ -7,13 +7,13 @@ import pytest
 from toy_runs import make_runs, run_script, write_audio
 
 from vpeval.core.errors import InputError
-from vpeval.figures.data import Entry, Results, load_results
+from vpeval.figures.run_results import Entry, Results, load_results
 from vpeval.jobs.progress import Usage, write_usage
-from vpeval.protocols.findings import Finding, read_findings, write_findings
+from vpeval.measures.audit import Finding, read_findings, write_findings
 from vpeval.records.record import Record
-from vpeval.report import audio, criteria
+from vpeval.report import audio_samples, legal_criteria
+from vpeval.report.legal_criteria import UseCase
 from vpeval.report.page import Context, build, inline_svg
-from vpeval.report.use_case import UseCase
 from vpeval.results import summary
 from vpeval.results.worst import key_numbers
 
@@ -105,7 +105,7 @@ def test_the_legal_part_maps_the_three_criteria_and_says_what_was_not_tested(pag
     assert "60.0 % (50.0–70.0)" in part
     assert "Not tested: no attack on attributes" in part
     assert "An attacker trained on speech of the same system" in part
-    assert "Crowds of more than 6 speakers" in part
+    assert "More than 6 speakers." in part
 
 
 def test_the_page_is_the_same_on_every_run(page, toy):
@@ -148,14 +148,14 @@ def test_the_page_speaks_of_the_eer_of_its_edition_and_says_so(toy, edition, tit
     assert f'<span class="label">{title}</span>' in verdict
     assert re.search(rf"in {value} % \[[0-9., ]+\] of the cases: {re.escape(title)}, mean over 2 test sets", verdict)
     assert f"{title}, the EER of VoicePrivacy {edition}, per set and attack model" in page
-    assert f"This page speaks of {title}, the EER of VoicePrivacy {edition}." in page
+    assert f"This page shows {title}, the EER of VoicePrivacy {edition}." in page
 
 
 def test_a_page_without_the_eer_of_its_edition_says_so(toy):
     results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
     entries = [entry for entry in results.entries if entry.record.metric != "eer_threshold"]
     page = build(Results(entries, results.tables, results.data), Context(toy / "figures", edition="2024"))
-    assert "The results have no EER (threshold), which is the EER of VoicePrivacy 2024: this page speaks of" in page
+    assert "The results have no EER (threshold), which is the EER of VoicePrivacy 2024. This page shows" in page
 
 
 def test_the_numbers_that_matter_stand_beside_the_published_baselines_of_the_corpus(toy):
@@ -187,7 +187,7 @@ def test_tiles_table_and_terminal_show_the_same_numbers_with_the_same_digits(pag
 def test_figures_that_were_not_drawn_are_named(page):
     assert 'id="figure-eer"' in page
     assert 'id="figure-det"' not in page
-    assert "Left out for want of data:" in page
+    assert "Figures without data:" in page
 
 
 def test_an_inline_figure_has_ids_of_its_own_and_colours_of_the_page(toy):
@@ -200,21 +200,21 @@ def test_an_inline_figure_has_ids_of_its_own_and_colours_of_the_page(toy):
 
 def test_samples_come_from_different_sets_and_keep_to_the_limit(toy):
     sets = ["toy_test_trials_f", "toy_test_trials_m"]
-    samples = audio.choose_samples(toy / "data", sets, ["toy"], count=3, limit=10**6)
+    samples = audio_samples.choose_utterances(toy / "data", sets, ["toy"], count=3, limit=10**6)
     assert [sample.utt for sample in samples] == ["f0-1", "m0-1", "f1-1"]
     assert samples[0].original.startswith("data:audio/flac;base64,")
     assert samples[0].original != samples[0].anonymised["toy"]
     size = len(samples[0].original) + len(samples[0].anonymised["toy"])
-    assert len(audio.choose_samples(toy / "data", sets, ["toy"], count=3, limit=size)) == 1
-    assert audio.choose_samples(toy / "data", sets, ["other"], count=3, limit=10**6) == []
+    assert len(audio_samples.choose_utterances(toy / "data", sets, ["toy"], count=3, limit=size)) == 1
+    assert audio_samples.choose_utterances(toy / "data", sets, ["other"], count=3, limit=10**6) == []
 
 
 def test_above_chance_is_judged_by_the_interval(toy):
     results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
-    singling, linking, inference = criteria.criteria(results, "toy")
-    assert [finding.above_chance for finding in singling.findings] == [False, True]
-    assert all(finding.above_chance for finding in linking.findings)
-    assert inference.findings == ()
+    singling, linking, inference = legal_criteria.criteria(results, "toy")
+    assert [outcome.above_chance for outcome in singling.outcomes] == [False, True]
+    assert all(outcome.above_chance for outcome in linking.outcomes)
+    assert inference.outcomes == ()
 
 
 def test_what_the_stages_took_is_shown_where_it_was_noted(tmp_path):
@@ -232,10 +232,11 @@ def test_an_audit_is_shown_where_there_is_one(toy, tmp_path):
     runs = make_runs(tmp_path)
     (runs[1] / "audit.json").write_text(json.dumps([check]))
     page = build(load_results(runs, tmp_path / "data"), Context(tmp_path / "figures"))
-    assert "No audit of the attacker was made" not in page
+    assert "The attacker was not audited" not in page
     top = page[page.index('id="verdict"') : page.index('class="tiles"')]
     assert (
-        "toy hardly protects the speakers against the lazy-informed attacker; the audit of the attackers warns." in top
+        "toy hardly protects the speakers against the lazy-informed attacker; the audit of the attackers has warnings."
+        in top
     )
     for part in (top, page[page.index('id="attacker"') :]):
         assert "Enrolment &lt;was&gt; not anonymised." in part
@@ -245,9 +246,9 @@ def test_an_audit_with_another_eer_than_that_of_the_page_is_noted(tmp_path):
     runs = make_runs(tmp_path)
     write_findings(runs[1] / "audit.json", [Finding("a", False, "Fine.", {"metric": "eer_kaldi"})])
     results = load_results(runs, tmp_path / "data")
-    words = "The audit was made with EER (Kaldi), while this page speaks of EER (threshold)"
+    words = "The audit uses EER (Kaldi), but this page shows EER (threshold)"
     assert words in build(results, Context(tmp_path / "figures", edition="2024"))
-    assert "The audit was made with" not in build(results, Context(tmp_path / "figures", edition="2022"))
+    assert "The audit uses" not in build(results, Context(tmp_path / "figures", edition="2022"))
 
 
 def test_an_audit_that_finds_nothing_and_a_missing_one_look_different(toy, tmp_path):
@@ -305,11 +306,11 @@ def inferred(attribute="gender", bits=0.4, lower=0.1):
 
 
 def test_inference_says_what_was_learnt_of_which_attribute_and_of_which_not(toy):
-    *_, inference = criteria.criteria(legal_results(toy, *inferred()), "toy")
+    *_, inference = legal_criteria.criteria(legal_results(toy, *inferred()), "toy")
     assert inference.kind == "above"
-    (finding,) = inference.findings
-    assert finding.attack.startswith("gender, semi-informed")
-    assert finding.numbers == (
+    (outcome,) = inference.outcomes
+    assert outcome.attack.startswith("gender, semi-informed")
+    assert outcome.numbers == (
         ("1 utterance", "0.40 bit (0.10–0.70) of 1.00; balanced accuracy 80.0 % (70.0–90.0)", "chance 50.0 %"),
     )
     assert "age, accent" in inference.unmeasured[0]
@@ -319,12 +320,12 @@ def test_inference_says_what_was_learnt_of_which_attribute_and_of_which_not(toy)
 def test_side_information_stands_in_its_criterion_with_what_it_leaves(toy):
     params = {"N": 6, "L": 1, "side": "gender", "groups": 2}
     sided = Record("linkability_side", 0.9, 0.8, 1.0, params, notes={"chance": 0.3, "candidates": 3.4})
-    _, linking, _ = criteria.criteria(legal_results(toy, sided), "toy")
-    assert any("(gender, 2 groups, leaves 3.4 of 6 speakers)" in finding.attack for finding in linking.findings)
+    _, linking, _ = legal_criteria.criteria(legal_results(toy, sided), "toy")
+    assert any("(gender, 2 groups, leaves 3.4 of 6 speakers)" in outcome.attack for outcome in linking.outcomes)
 
 
 def risks_of(toy, case, *more):
-    return criteria.criteria(legal_results(toy, *more), "toy", case)
+    return legal_criteria.criteria(legal_results(toy, *more), "toy", case)
 
 
 def test_a_use_case_is_measured_extrapolated_or_not_known_and_says_so(toy):
@@ -337,18 +338,18 @@ def test_a_use_case_is_measured_extrapolated_or_not_known_and_says_so(toy):
     beyond = Record("linkability_extrapolated", 0.3, 0.1, 0.5, {"N": 500, "L": 1, "from": 6}, notes=notes)
     _, linking, _ = risks_of(toy, UseCase(500, 1), beyond)
     assert linking.risks[0].kind == "extrapolated"
-    assert "Extrapolated from 6 speakers, 83.3 times as many: not measured." in linking.risks[0].remark
+    assert "Extrapolated from 6 speakers to 83.3 times as many; not measured." in linking.risks[0].remark
     assert "off by +2.1 points" in linking.risks[0].remark
     error = Record("linkability_extrapolation_error", 0.2, params={"N": 6, "L": 1, "from": 4}, notes={"holds": False})
     _, linking, _ = risks_of(toy, UseCase(500, 1), error)
-    assert "Not extrapolated: without the largest number measured (6), it is missed by +20.0 points." in (
+    assert "Not extrapolated: the extrapolation to the largest measured number (6) is off by +20.0 points." in (
         linking.risks[0].remark
     )
 
 
 def test_more_speech_than_there_is_is_not_passed_over(toy):
     _, linking, inference = risks_of(toy, UseCase(6, 30), *inferred())
-    assert "speakers have too few for 30: more speech tells more" in linking.risks[0].remark
+    assert "speakers have fewer than 30. More speech discloses more." in linking.risks[0].remark
     assert inference.risks[0].what == "Information about gender, semi-informed"
 
 
@@ -373,5 +374,5 @@ def test_the_page_calls_nothing_anonymous(toy):
 def test_a_figure_that_does_something_is_no_figure(toy, more):
     svg = (toy / "figures/eer.svg").read_text()
     assert inline_svg(svg.replace("</svg>", "<text>once = 1, &lt;script&gt;</text></svg>"), "eer", "x")
-    with pytest.raises(InputError, match="holds more than a drawing"):
+    with pytest.raises(InputError, match="contains more than a drawing"):
         inline_svg(svg.replace("</svg>", f"{more}</svg>"), "eer", "x")

@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 from vpeval.asv.attackers import Attacker
-from vpeval.figures.data import Entry, Results
+from vpeval.figures.run_results import Entry, Results
 from vpeval.records.attacks import attack_model
+from vpeval.records.limits import read_limits
 from vpeval.records.record import Record
 from vpeval.report.verdict import GRADES, judge
-from vpeval.results.limits import read_limits
 
 LIMITS = read_limits().verdict
 
@@ -60,10 +60,7 @@ def test_how_many_were_tried_is_told_with_an_interval_that_accounts_for_the_choi
     other = replace(chosen, params={"eer": "eer_kaldi"}, lower=0.0)
     verdict = judged(results(eer(0.45, "oa"), eer(0.12, "aa"), chosen, other), "s")
     assert "in 12.00 % [4.00, 21.00] of the cases" in verdict.sentences[0]
-    assert (
-        "the strongest of 2 attacks by 1 attacker, with an interval that accounts for the choice"
-        in verdict.sentences[0]
-    )
+    assert "the strongest of 2 attacks by 1 attacker; the interval accounts for this choice" in verdict.sentences[0]
     assert "the strongest of 2 attacks by 1 attacker" in verdict.tiles[0].note
     assert verdict.tiles[0].interval == "[4.00, 21.00]"
     assert "It is the only attack." in judged(results(eer(0.12)), "s").sentences[0]

@@ -67,6 +67,13 @@ class Results:
     training: dict[str, list[dict[str, float]]] = field(default_factory=dict)
 
     @cached_property
+    def records(self) -> list[Record]:
+        """All records; those of attacks have the attack model among their notes."""
+        return [
+            e.record.with_notes({"attack_model": e.attack_model}) if e.attack_model else e.record for e in self.entries
+        ]
+
+    @cached_property
     def systems(self) -> list[str]:
         """Original speech first, then the systems in the order of the runs."""
         names = dict.fromkeys(entry.record.system for entry in self.entries)

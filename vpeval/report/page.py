@@ -1,4 +1,4 @@
-"""The report page: everything about a run in one HTML file that needs nothing else."""
+"""The report page of a run, as one self-contained HTML file, and what all pages share."""
 
 from __future__ import annotations
 
@@ -7,34 +7,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
+from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 import vpeval
 from vpeval.core.errors import InputError
+from vpeval.editions.headline import headline_eer
 from vpeval.figures.catalogue import CATALOGUE
-from vpeval.figures.data import Results
-from vpeval.figures.style import dark_colours
+from vpeval.figures.drawing import dark_colours
+from vpeval.figures.run_results import Results
 from vpeval.jobs.progress import read_usage
-from vpeval.protocols.findings import CHECKS, FILE, UTILITY_FILE, Finding, read_findings
+from vpeval.measures.audit import CHECKS, FILE, UTILITY_FILE, Finding, read_findings
+from vpeval.records.limits import VerdictLimits, read_limits
 from vpeval.records.metrics import describe
 from vpeval.records.names import ORIGINAL
-from vpeval.report.criteria import Criterion, criteria, not_tested
-from vpeval.report.key_numbers import key_table
-from vpeval.report.listen import Sample, samples
-from vpeval.report.methods import methods
-from vpeval.report.numbers import numbers
-from vpeval.report.templating import render
-from vpeval.report.use_case import NO_CASE, UseCase
+from vpeval.report.audio_samples import Sample, samples
+from vpeval.report.legal_criteria import NO_CASE, Criterion, UseCase, criteria, not_tested
+from vpeval.report.number_tables import key_table, numbers
+from vpeval.report.provenance import methods
 from vpeval.report.verdict import Verdict, judge
-from vpeval.results.headline import headline_eer
-from vpeval.results.limits import VerdictLimits, read_limits
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a report needs beside the results: drawn figures, the edition whose EER it speaks of, limits of the
-    verdict, the command that made the run, a remark, and a use case to tell the risk of.
+    """The inputs of a report besides the results.
+
+    They are the directory of figures, the command of the run, a remark, the edition (its EER is shown), a use case and
+    the limits of the verdict.
     """
 
     figures: Path
@@ -46,8 +47,8 @@ class Context:
 
 
 @dataclass(frozen=True)
-class System:
-    """What the page says about one system; `warnings` are the flagged findings of its audit."""
+class SystemPart:
+    """The part of the page about one system; `warnings` are the flagged findings of its audit."""
 
     name: str
     verdict: Verdict
@@ -56,7 +57,7 @@ class System:
     samples: Sequence[Sample]
     criteria: Sequence[Criterion]
     gaps: Sequence[str]
-    asked: bool
+    has_case: bool
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def build(results: Results, context: Context) -> str:
         missing=[f"{plot.title} (needs {plot.needs})" for plot in CATALOGUE if not _drawn(context, plot.name)],
         findings=findings,
         checks=CHECKS,
-        other_eers=[describe(name) for name in sorted(_eers_of(findings) - {eer})],
+        other_eers=[describe(name) for name in sorted(_audit_eers(findings) - {eer})],
         eer=describe(eer),
         methods=methods(results, context.edition, eer, context.limits, context.command_line),
         usage={run.name: used for run in runs if (used := [usage.words for usage in read_usage(run)])},
@@ -101,14 +102,14 @@ def build(results: Results, context: Context) -> str:
 
 
 def audit_findings(run: Path) -> list[Finding]:
-    """What the audits of a run found about attackers and recognisers."""
+    """The findings of the audits of a run, about attackers and recognisers."""
     return [one for name in (FILE, UTILITY_FILE) if (run / name).is_file() for one in read_findings(run / name)]
 
 
 def _system(
     results: Results, name: str, eer: str, context: Context, findings: Mapping[str, Sequence[Finding]]
-) -> System:
-    return System(
+) -> SystemPart:
+    return SystemPart(
         name,
         judge(results, name, context.edition, eer, context.limits),
         [finding for finding in findings.get(name, ()) if finding.flagged],
@@ -120,8 +121,8 @@ def _system(
     )
 
 
-def _eers_of(findings: Mapping[str, Sequence[Finding]]) -> set[str]:
-    """The EERs that audits were made with, as far as they tell."""
+def _audit_eers(findings: Mapping[str, Sequence[Finding]]) -> set[str]:
+    """The EERs of the audits, as far as they are known."""
     return {str(f.numbers["metric"]) for found in findings.values() for f in found if "metric" in f.numbers}
 
 
@@ -130,7 +131,7 @@ def _drawn(context: Context, name: str) -> bool:
 
 
 def _figures(context: Context) -> list[InlineFigure]:
-    """All figures that were drawn."""
+    """All drawn figures."""
     shown = []
     for plot in CATALOGUE:
         if _drawn(context, plot.name):
@@ -141,36 +142,54 @@ def _figures(context: Context) -> list[InlineFigure]:
 
 
 def inline_svg(document: str, name: str, title: str) -> Markup:
-    """An SVG document as part of a page: ids of its own, colours that follow the page, and a name to read out."""
-    if "<svg" not in document or _ALIVE.search(document):
-        raise InputError(f"the figure '{name}' holds more than a drawing; draw the figures again (stage 11)")
+    """An SVG document as part of a page, with unique ids, the colours of the page and a label for screen readers."""
+    if "<svg" not in document or _ACTIVE.search(document):
+        raise InputError(f"the figure '{name}' contains more than a drawing; draw the figures again (stage 11)")
     svg = document[document.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\b(id="|href="#|url\(#)', rf"\g<1>{name}-", svg)
     for colour in dark_colours():
         svg = svg.replace(colour, f"var(--c{colour[1:]})")
-    # Figures of all sizes have letters of one size; the widest, of 7.4 inches, fills the column.
-    svg = re.sub(r'(<svg[^>]*?) width="([0-9.]+)pt"', _at_most, svg, count=1)
+    # All figures have letters of one size; the widest, of 7.4 inches, fills the column.
+    svg = re.sub(r'(<svg[^>]*?) width="([0-9.]+)pt"', _limit_width, svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     return Markup(svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1))
 
 
-_ALIVE = re.compile(
+_ACTIVE = re.compile(
     r"<\s*(?:script|foreignobject|iframe|object|embed|handler|set|animate\w*|a)\b"
     r"|<[^>]*[\s/\"']on\w+\s*=|<[^>]*javascript:|<!ENTITY",
     re.IGNORECASE,
 )
-"""What a drawing of ours never holds: elements and attributes that do something."""
+"""Active elements and attributes, which our drawings never contain."""
 
 
-def _at_most(opening: re.Match[str]) -> str:
+def _limit_width(opening: re.Match[str]) -> str:
     share = float(opening[2]) / (72 * 7.4)
     return f'{opening[1]} style="max-width: {52 * min(1, share):.1f}rem"'
 
 
 def colour_variables() -> tuple[str, str]:
-    """Declarations of the colours of the figures, on a light and on a dark page."""
+    """CSS declarations of the colours of the figures on light and dark pages."""
     pairs = dark_colours()
     light = " ".join(f"--c{colour[1:]}: {colour};" for colour in pairs)
     dark = " ".join(f"--c{colour[1:]}: {other};" for colour, other in pairs.items())
     return light, dark
+
+
+def render(template: str, **values: Any) -> str:
+    """The page of a template. All values are escaped, except `markupsafe.Markup`."""
+    environment = Environment(
+        loader=PackageLoader("vpeval.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_keep_percent,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(**values) + "\n"
+
+
+def _keep_percent(value: object) -> object:
+    """Text with a percent sign on the same line as its number."""
+    return value.replace(" %", "\N{NO-BREAK SPACE}%") if type(value) is str else value

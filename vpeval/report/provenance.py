@@ -1,20 +1,33 @@
-"""Where the numbers of a report come from: versions, models, seeds and hashes."""
+"""Methods and provenance of a report: attack models, estimators, limits, versions, models, seeds and hashes."""
 
 from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-import yaml
-
 import vpeval
+from vpeval.core.config import read_yaml
 from vpeval.core.models import Model, read_models
-from vpeval.figures.data import ROOT, Results
+from vpeval.editions.headline import eer_of
+from vpeval.figures.run_results import ROOT, Results
+from vpeval.networks.configs import find_config
+from vpeval.records.attacks import ATTACK_MODELS, IGNORANT, LAZY, LEGAL_NAMES, SEMI, SIMILAR, UNPROTECTED
+from vpeval.records.limits import VerdictLimits
+from vpeval.records.metrics import describe
+from vpeval.report.verdict import GRADES
 
+_ATTACKS = {
+    UNPROTECTED: ("original", "original", "original speech"),
+    IGNORANT: ("original", "anonymised", "original speech"),
+    LAZY: ("anonymised", "anonymised", "original speech"),
+    SIMILAR: ("anonymised", "anonymised", "speech of a similar, older system"),
+    SEMI: ("anonymised", "anonymised", "speech of the same system"),
+}
+"""Enrolment, trials, and what the attacker was trained on."""
 _PACKAGES = ("numpy", "scipy", "torch", "speechbrain", "faster-whisper", "soundfile", "matplotlib")
 
 
@@ -26,7 +39,53 @@ class UsedModel:
     model: Model
 
 
-def versions() -> dict[str, str]:
+@dataclass(frozen=True)
+class Methods:
+    """The content of the section on methods."""
+
+    attacks: Sequence[Sequence[str]]
+    eer: str
+    eer_limits: str
+    found_limits: str
+    untrained: str
+    resamples: Sequence[int]
+    seeds: Sequence[int]
+    anonymisers: Sequence[str]
+    count: int
+    records_hash: str
+    table_hashes: Mapping[str, str]
+    versions: Sequence[str]
+    models: Sequence[UsedModel]
+    command_line: str
+
+
+def methods(results: Results, edition: str, eer: str, limits: VerdictLimits, command_line: str) -> Methods:
+    """The methods and the provenance of some results; `eer` is the EER of the page."""
+    tested = {entry.attack_model for entry in results.entries}
+    metric = describe(eer)
+    role = f"the EER of VoicePrivacy {edition}" if eer == eer_of(edition) else f"not that of VoicePrivacy {edition}"
+    return Methods(
+        attacks=[
+            (model, LEGAL_NAMES.get(model, "–"), *_ATTACKS[model], "yes" if model in tested else "no")
+            for model in ATTACK_MODELS
+        ],
+        eer=f"This page shows {metric.title}, {role}. {metric.explanation}",
+        eer_limits=", ".join(f"{100 * limit:g}" for limit in limits.eer),
+        found_limits=", ".join(f"{100 * limit:g}" for limit in limits.found),
+        untrained=GRADES[limits.untrained_grade],
+        resamples=_noted(results, "resamples"),
+        seeds=_noted(results, "seed"),
+        anonymisers=_anonymisers(results),
+        count=len(results.entries),
+        records_hash=_records_hash(results),
+        table_hashes=_table_hashes(results),
+        versions=[f"{name} {version}" for name, version in _versions().items()],
+        models=used_models(entry.record.model for entry in results.entries),
+        command_line=command_line,
+    )
+
+
+def _versions() -> dict[str, str]:
     """Versions of the toolkit, of Python and of the packages that compute."""
     found = {"vpeval": vpeval.__version__, "Python": platform.python_version()}
     for package in _PACKAGES:
@@ -37,24 +96,24 @@ def versions() -> dict[str, str]:
     return found
 
 
-def table_hashes(results: Results) -> dict[str, str]:
+def _table_hashes(results: Results) -> dict[str, str]:
     """SHA-256 of the tables, by run."""
     return {f"{path.parent.name}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest() for path in results.tables}
 
 
-def records_hash(results: Results) -> str:
-    """One hash for all numbers, whatever their order and the files that they stand in."""
+def _records_hash(results: Results) -> str:
+    """One hash for all numbers, independent of their order and their files."""
     lines = sorted(entry.record.to_json() for entry in results.entries)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def seeds(results: Results) -> list[int]:
-    """All seeds that the records name."""
-    return sorted({entry.record.notes["seed"] for entry in results.entries if "seed" in entry.record.notes})
+def _noted(results: Results, name: str) -> list[int]:
+    """All values of a note of the records."""
+    return sorted({entry.record.notes[name] for entry in results.entries if name in entry.record.notes})
 
 
-def anonymisers(results: Results) -> list[str]:
-    """Who made the anonymised data, system by system, as far as the records say it."""
+def _anonymisers(results: Results) -> list[str]:
+    """The anonymiser of each system with its options, where the records name it."""
     found = set()
     for record in (entry.record for entry in results.entries):
         if "anonymiser" in record.notes:
@@ -64,11 +123,6 @@ def anonymisers(results: Results) -> list[str]:
                 details.append(f"SHA-256 {digest[:16]}…")
             found.add(f"{record.system}: {' '.join(filter(None, words))} ({', '.join(details)})")
     return sorted(found)
-
-
-def resamples(results: Results) -> list[int]:
-    """All numbers of bootstrap resamples that the records name."""
-    return sorted({entry.record.notes["resamples"] for entry in results.entries if "resamples" in entry.record.notes})
 
 
 def used_models(names: Iterable[str], conf: Path = ROOT / "conf") -> list[UsedModel]:
@@ -87,9 +141,8 @@ def used_models(names: Iterable[str], conf: Path = ROOT / "conf") -> list[UsedMo
 def _model_name(conf: Path, name: str, depth: int = 3) -> str:
     """The model of a configuration, or of the one that its training starts from."""
     for kind in ("asv", "asr"):
-        path = conf / kind / f"{name}.yaml"
+        path = find_config(conf / kind / f"{name}.yaml")
         if path.is_file() and depth:
-            content = yaml.safe_load(path.read_text(encoding="utf-8"))
-            if isinstance(content, dict):
-                return str(content.get("model") or _model_name(conf, str(content.get("start", "")), depth - 1))
+            content = read_yaml(path)
+            return str(content.get("model") or _model_name(conf, str(content.get("start", "")), depth - 1))
     return ""

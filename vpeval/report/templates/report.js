@@ -1,9 +1,9 @@
 "use strict";
-// What needs scripts is shown where they run.
+// Show elements that need scripts.
 document.documentElement.classList.add("scripted");
 for (const element of document.querySelectorAll(".with-scripts")) element.hidden = false;
 
-// Every table of class "sortable" is ordered by a click on the head of a column.
+// A click on the head of a column sorts tables of class "sortable".
 (() => {
   const key = (row, column) => {
     const cell = row.cells[column];
@@ -29,7 +29,7 @@ for (const element of document.querySelectorAll(".with-scripts")) element.hidden
   }
 })();
 
-// The table of all numbers is searched and filtered.
+// Search and filters of the table of all numbers.
 (() => {
   const table = document.getElementById("all-numbers");
   if (!table) return;
@@ -56,7 +56,7 @@ for (const element of document.querySelectorAll(".with-scripts")) element.hidden
   filter();
 })();
 
-// Of several players only one is heard.
+// Only one player plays at a time.
 (() => {
   const players = Array.from(document.querySelectorAll("audio"));
   for (const player of players) {

@@ -96,7 +96,7 @@ def make(venv):
     )
     if done.returncode:
         remedy = (
-            "Free some space and start again."
+            "Free space and start again."
             if FULL in done.stdout
             else "On Debian and Ubuntu the module is in the package python3-venv."
         )
@@ -146,7 +146,7 @@ def install(python, root, requirements):
         text = "\n".join(lines)
         last = [line for line in lines if line.startswith("ERROR")][:2] or lines[-2:] or ["no message"]
         if FULL in text:
-            stop("the disk is full: %s\nFree some space and start again; what is there already is used. %s" % (last[0], OWN))
+            stop("the disk is full: %s\nFree space and start again; what is there already is used. %s" % (last[0], OWN))
         if any(sign in text for sign in NETWORK):
             stop(
                 "the package index cannot be reached (%s).\nCheck the network or pip's settings (proxy, index) and "
@@ -191,4 +191,4 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         stop("interrupted; start again to go on")
     except OSError as error:
-        stop("cannot write the environment (%s).\nFree some space or fix the permissions and start again. %s" % (error, OWN))
+        stop("cannot write the environment (%s).\nFree space or fix the permissions and start again. %s" % (error, OWN))

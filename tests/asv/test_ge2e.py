@@ -7,7 +7,7 @@ import torch
 from vpeval.core import models
 from vpeval.core.errors import InputError
 from vpeval.networks.encoders import load_encoder
-from vpeval.networks.ge2e import pieces
+from vpeval.networks.ge2e import segments
 
 CONF = Path(__file__).parents[2] / "conf/asv/encoders/ge2e.yaml"
 
@@ -22,15 +22,15 @@ def humming(samples: int) -> np.ndarray:
     ("samples", "count"),
     [(3000, 1), (25_600, 1), (37_919, 2), (80_000, 5)],
 )
-def test_pieces_of_160_frames_begin_every_77_and_the_last_is_there_if_three_quarters_are(samples, count):
-    assert pieces(humming(samples)).shape == (count, 160, 40)
+def test_segments_of_160_frames_begin_every_77_and_the_last_is_there_if_three_quarters_are(samples, count):
+    assert segments(humming(samples)).shape == (count, 160, 40)
 
 
 def test_quiet_speech_is_made_louder_and_loud_speech_stays():
-    assert np.allclose(pieces(humming(16_000)), pieces(0.1 * humming(16_000)), rtol=1e-4)
+    assert np.allclose(segments(humming(16_000)), segments(0.1 * humming(16_000)), rtol=1e-4)
     loud = 20 * humming(16_000)
-    assert np.allclose(pieces(2 * loud), 4 * pieces(loud), rtol=1e-4)
-    assert not pieces(np.zeros(16_000, np.float32)).any()
+    assert np.allclose(segments(2 * loud), 4 * segments(loud), rtol=1e-4)
+    assert not segments(np.zeros(16_000, np.float32)).any()
 
 
 def test_weights_of_another_network_are_refused(tmp_path, monkeypatch):

@@ -235,7 +235,7 @@ class _Speech(Dataset[tuple[torch.Tensor, int]]):
 
 
 def crop(wave: np.ndarray, samples: int, place: float) -> np.ndarray:
-    """A piece of `samples` samples, from the beginning (0) to the end (1); a shorter wave is repeated.
+    """A crop of `samples` samples, from the beginning (0) to the end (1); a shorter wave is repeated.
 
     >>> crop(np.arange(5), 3, 1.0).tolist(), crop(np.arange(2), 5, 0.3).tolist()
     ([2, 3, 4], [0, 1, 0, 1, 0])

@@ -83,7 +83,7 @@ def pack_vector(vector: np.ndarray) -> bytes:
     return vector.dtype.str.encode() + vector.tobytes()
 
 
-def stack_vectors(utts: Sequence[str], results: Iterable[tuple[str, bytes]], out: Path) -> np.ndarray:
+def stack_vectors(utts: Sequence[str], results: Iterable[tuple[str, bytes | memoryview]], out: Path) -> np.ndarray:
     """The packed vectors of all utterances, a row each in the order of `utts`; `out` is named in messages."""
     index = {utt: row for row, utt in enumerate(utts)}
     rows: np.ndarray | None = None

@@ -14,6 +14,7 @@ from vpeval.data.layout import first_few
 from vpeval.embeddings.ark import read_scp
 from vpeval.embeddings.speaker_vectors import write_directory
 from vpeval.jobs import batch
+from vpeval.jobs.code import Maker
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.shards import Shards
@@ -30,8 +31,8 @@ def extract_embeddings(conf: Path, out: Path, data: Sequence[Path], cmd: str, nj
     """Bring ``<out>/<name of data directory>`` up to date for all directories; return those that had work to do."""
     if source := embeddings_directory(conf):
         return _import_embeddings(conf, source, out, data)
-    files, makers = config_files(conf), [_EMBEDDER, write_directory, *encoder_makers(conf)]
-    model = stored_model(conf)
+    makers: list[Maker] = [_EMBEDDER, write_directory, *encoder_makers(conf)]
+    files, model = config_files(conf), stored_model(conf)
     hashes = dict(find_model(model).files) if model else {}
     targets = [batch.target(path, out / path.name, files, makers, model=hashes) for path in data]
     return batch.run(vector_task(_EMBEDDER, str(conf)), targets, cmd, nj, out / "log")

@@ -1,7 +1,7 @@
 """d-vectors of an LSTM with generalised end-to-end loss (Wan et al., 2018), as Resemblyzer trained it.
 
-Forty mel channels of power, 25 ms every 10 ms, go through three LSTM layers in pieces of 1.6 s, 1.3 of which begin in
-every second; the vector is the mean direction of the pieces. Quiet speech is made louder, as there. Resemblyzer also
+Forty mel channels of power, 25 ms every 10 ms, go through three LSTM layers in segments of 1.6 s, 1.3 of which begin in
+every second; the vector is the mean direction of the segments. Quiet speech is made louder, as there. Resemblyzer also
 cuts out long silences by a detector of voice (webrtcvad), which is not done here.
 """
 
@@ -25,13 +25,13 @@ from vpeval.networks.encoders import long_enough
 _FILE = "pretrained.pt"
 _MELS, _SIZE, _LAYERS = 40, 256, 3
 _HOP, _WINDOW = RATE // 100, RATE // 40
-_PIECE, _STEP = 160, 77
+_SEGMENT, _STEP = 160, 77
 _COVERED = 0.75
 _LOUDNESS = 10 ** (-30 / 20)
 
 
 class Ge2e:
-    """A wave in, the mean direction of its pieces out."""
+    """A wave in, the mean direction of its segments out."""
 
     def __init__(self, config: Path) -> None:
         settings = read_config(config, encoder=str, model=str)
@@ -54,24 +54,24 @@ class Ge2e:
     @torch.inference_mode()
     def embed(self, wave: np.ndarray) -> np.ndarray:
         """The vector of an utterance; its length is one."""
-        mels = torch.from_numpy(pieces(long_enough(wave))).to(self.device)
+        mels = torch.from_numpy(segments(long_enough(wave))).to(self.device)
         _, (hidden, _) = self.lstm(mels)
         directions = torch.nn.functional.normalize(torch.relu(self.linear(hidden[-1])))
         vector: np.ndarray = torch.nn.functional.normalize(directions.mean(dim=0), dim=0).cpu().numpy()
         return vector
 
 
-def pieces(wave: np.ndarray) -> np.ndarray:
-    """Mel spectra of the pieces of a wave (pieces × frames × channels); the last one is filled up, or left out."""
+def segments(wave: np.ndarray) -> np.ndarray:
+    """Mel spectra of the segments of a wave (segments × frames × channels); the last one is filled up, or left out."""
     level = float(np.sqrt(np.mean(np.square(wave))))
     if 0 < level < _LOUDNESS:
         wave = wave * np.float32(_LOUDNESS / level)
     frames = len(wave) // _HOP + 1
-    starts = list(range(0, max(1, frames - _PIECE + _STEP + 1), _STEP))
-    if len(starts) > 1 and (len(wave) - starts[-1] * _HOP) / (_PIECE * _HOP) < _COVERED:
+    starts = list(range(0, max(1, frames - _SEGMENT + _STEP + 1), _STEP))
+    if len(starts) > 1 and (len(wave) - starts[-1] * _HOP) / (_SEGMENT * _HOP) < _COVERED:
         starts.pop()
-    missing = (starts[-1] + _PIECE) * _HOP - len(wave)
+    missing = (starts[-1] + _SEGMENT) * _HOP - len(wave)
     spectra = librosa.feature.melspectrogram(
         y=np.pad(wave, (0, max(0, missing))), sr=RATE, n_fft=_WINDOW, hop_length=_HOP, n_mels=_MELS
     )
-    return np.stack([spectra[:, start : start + _PIECE].T for start in starts]).astype(np.float32)
+    return np.stack([spectra[:, start : start + _SEGMENT].T for start in starts]).astype(np.float32)

@@ -96,7 +96,7 @@ def test_a_disk_that_is_too_small_is_refused_before_anything_is_fetched(
 ) -> None:
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(downloads.shutil, "disk_usage", lambda path: usage(0, 0, 1000))
-    with pytest.raises(InputError, match=r"with Toy, this folder needs .* GB are free"):
+    with pytest.raises(InputError, match=r"with Toy, this directory needs .* GB are free"):
         obtain([dev_clean], tmp_path / "corpora")
     assert not (tmp_path / "corpora").exists()
 

@@ -82,7 +82,7 @@ def obtain(archives: Sequence[Archive], to: Path, keep: bool = False) -> list[Ar
     wanted = [archive for archive in missing if archive.urls]
     size = sum(archive.unpacked + _still_to_come(archive, to) for archive in wanted)
     if wanted:
-        require_space(to, size, "with " + ", ".join(archive.title for archive in wanted) + ", this folder")
+        require_space(to, size, "with " + ", ".join(archive.title for archive in wanted) + ", this directory")
     for archive in wanted:
         _obtain(archive, to, keep)
     return [archive for archive in missing if not archive.urls]

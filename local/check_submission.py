@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vpeval.cli import script
-from vpeval.results.editions import EDITIONS
+from vpeval.editions.base import editions
 from vpeval.submission.check import Rescoring, Verdict, check
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,7 +28,7 @@ def main() -> int:
     """Print the violations to stderr, and what was verified to stdout."""
     parser = script.Parser(__doc__)
     option = parser.add_argument
-    option("--edition", choices=EDITIONS, default="", help="default: what the manifest says")
+    option("--edition", choices=editions(), default="", help="default: what the manifest says")
     option("--recompute", type=script.natural, default=0, metavar="N", help="trials of every attack to score again (0)")
     option("--models", type=Path, metavar="DIR", help="your own trained attackers, for that (exp/<recipe>/asv)")
     option("--attackers", type=Path, metavar="DIR", default=ROOT / "conf/asv", help="attackers that count (conf/asv)")

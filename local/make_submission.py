@@ -12,7 +12,8 @@ from pathlib import Path
 
 from vpeval.cli import script
 from vpeval.core.errors import InputError
-from vpeval.results.editions import EDITIONS, of_system, render
+from vpeval.editions.base import edition_of, editions
+from vpeval.editions.result_files import of_system, render
 from vpeval.results.load import load
 from vpeval.submission.pack import Contents, pack, read_description
 
@@ -20,7 +21,7 @@ from vpeval.submission.pack import Contents, pack, read_description
 def main() -> None:
     """Read the records, render the results, pack everything."""
     parser = script.Parser(__doc__)
-    parser.add_argument("--edition", choices=EDITIONS, default="2020", help="of the challenge (2020)")
+    parser.add_argument("--edition", choices=editions(), default="2020", help="of the challenge (2020)")
     parser.add_argument("--attacker", help="the attacker of the results; needed where the records hold several")
     parser.add_argument("--asv-eval", metavar="ATTACKER", help="the attacker that was trained on original speech")
     parser.add_argument(
@@ -35,7 +36,7 @@ def main() -> None:
 
     system = args.run.resolve().name
     records = of_system(load([args.run / "results.jsonl"]), system)
-    files = EDITIONS[args.edition]
+    files = edition_of(args.edition).file_names
     results = {name: render(records, args.edition, name, args.attacker, args.asv_eval) for name in files}
     notes = dict(note.partition("=")[::2] for note in args.note)
     if "" in notes or not all("=" in note for note in args.note):

@@ -8,15 +8,15 @@ Results are results.jsonl or result files of VoicePrivacy 2020, 2022, 2024 or 20
 """
 
 from vpeval.cli import script
+from vpeval.editions.base import editions
 from vpeval.results import summary
-from vpeval.results.editions import EDITIONS
 from vpeval.results.load import Source, load
 
 
 def main() -> None:
     """Read the records, print them."""
     parser = script.Parser(__doc__)
-    parser.add_argument("--edition", choices=EDITIONS, default="2020", help="whose EER is shown (2020)")
+    parser.add_argument("--edition", choices=editions(), default="2020", help="whose EER is shown (2020)")
     parser.add_argument("results", nargs="+", type=Source.parse)
     args = parser.parse_args()
     print(summary.render(load(args.results), args.edition), end="")

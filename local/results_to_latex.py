@@ -17,18 +17,19 @@ from pathlib import Path
 
 from vpeval.cli import script
 from vpeval.core.errors import InputError
-from vpeval.results.editions import EDITIONS
-from vpeval.results.formats import latex
-from vpeval.results.formats.latex_files import write_latex
-from vpeval.results.load import Source, load
-from vpeval.results.select import select
+from vpeval.editions.base import editions
+from vpeval.results import latex_challenge
+from vpeval.results.latex import write_latex
+from vpeval.results.load import Source, load, select
 
 
 def main() -> None:
     """Read results of any shape, write one file per table."""
     parser = script.Parser(__doc__)
-    parser.add_argument("--style", choices=latex.STYLES, default="booktabs", help="vpc2020: the challenge's own tables")
-    parser.add_argument("--edition", choices=EDITIONS, default="2020", help="whose EER stands beside SRD (2020)")
+    parser.add_argument(
+        "--style", choices=latex_challenge.STYLES, default="booktabs", help="vpc2020: the challenge's own tables"
+    )
+    parser.add_argument("--edition", choices=editions(), default="2020", help="whose EER stands beside SRD (2020)")
     parser.add_argument("--metrics", type=str.split, default=[], metavar="LIST", help="names of docs/metrics.md (all)")
     parser.add_argument("--attackers", type=str.split, default=[], metavar="LIST", help="attackers (all)")
     parser.add_argument("--systems", type=str.split, default=[], metavar="LIST", help="systems, in this order (all)")

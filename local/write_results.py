@@ -17,14 +17,15 @@ from pathlib import Path
 
 from vpeval.cli import script
 from vpeval.core.files import write_text
-from vpeval.results.editions import EDITIONS, has_semi_informed, of_system, render
+from vpeval.editions.base import edition_of, editions
+from vpeval.editions.result_files import has_semi_informed, of_system, render
 from vpeval.results.load import load
 
 
 def main() -> None:
     """Read the records, pick system and attackers, write the view."""
     parser = script.Parser(__doc__)
-    parser.add_argument("--edition", choices=EDITIONS, default="2020")
+    parser.add_argument("--edition", choices=editions(), default="2020")
     parser.add_argument("--system", help="the system to write; needed where the records hold several")
     parser.add_argument("--attacker", help="the attacker to write; needed where the records hold several")
     parser.add_argument("--asv-eval", metavar="ATTACKER", help="the attacker that was trained on original speech")
@@ -33,11 +34,11 @@ def main() -> None:
     args = parser.parse_args()
 
     records = of_system(load(args.records), args.system)
-    files = EDITIONS[args.edition]
+    files = edition_of(args.edition).files
     file = files[-1] if "summary" in args.out.name else files[0]
-    if file != "results.txt" and not args.attacker and not has_semi_informed(records):
+    if file.attacks and not args.attacker and not has_semi_informed(records):
         logging.warning("no attacker was trained on anonymised speech, but the challenge ranks by such a one")
-    write_text(args.out, render(records, args.edition, file, args.attacker, args.asv_eval))
+    write_text(args.out, render(records, args.edition, file.name, args.attacker, args.asv_eval))
 
 
 if __name__ == "__main__":

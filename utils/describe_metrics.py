@@ -12,7 +12,7 @@ from pathlib import Path
 from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.results.metrics_page import with_tables
+from vpeval.results.text_tables import with_tables
 
 
 def main() -> None:

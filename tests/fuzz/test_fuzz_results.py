@@ -17,16 +17,14 @@ from result_samples import RANK_2024, RESULTS_2022, SUMMARY_2022, TRACK2_2026, U
 from test_vpc2020 import PUBLISHED_SHAPE
 
 from vpeval.core.errors import InputError
+from vpeval.editions.base import editions
+from vpeval.editions.result_files import render
 from vpeval.records.metrics import METRICS
 from vpeval.records.record import Record
 from vpeval.records.side_files import read_side_file
-from vpeval.results import summary
-from vpeval.results.editions import EDITIONS, render
-from vpeval.results.formats import latex, latex_systems
-from vpeval.results.limits import read_limits
+from vpeval.results import latex, latex_challenge, summary
 from vpeval.results.load import Source, load
-from vpeval.results.overview import overview
-from vpeval.results.ranking import ranking, render_ranking
+from vpeval.results.overview import overview, ranking, render_ranking
 from vpeval.results.worst import key_numbers
 
 FILES = (PUBLISHED_SHAPE, RESULTS_2022, SUMMARY_2022, RANK_2024, UNTIDY_2024, TRACK2_2026)
@@ -96,14 +94,14 @@ def path(tmp_path_factory):
 def views(found):
     yield lambda: summary.render(found, "2020")
     yield lambda: overview(found, "2024")
+    yield lambda: latex_challenge.tables(found)
+    yield lambda: latex_challenge.tables(found, "vpc2020")
     yield lambda: latex.tables(found)
-    yield lambda: latex.tables(found, "vpc2020")
-    yield lambda: latex_systems.tables(found)
     yield lambda: key_numbers(found, ["mine", "other"], "2020")
-    for edition, files in EDITIONS.items():
+    for edition, files in ((edition.name, edition.file_names) for edition in editions().values()):
         for file in files:
             yield lambda edition=edition, file=file: render(found, edition, file)
-    for rules in read_limits().rules.values():
+    for rules in (edition.rules for edition in editions().values() if edition.rules):
         yield lambda rules=rules: render_ranking(ranking(found, rules), rules)
 
 
@@ -130,8 +128,8 @@ def test_a_table_is_shown_by_every_view_or_refused_in_one_line(path, data):
     for view in views(found):
         complains(view)
     for text in (
-        (*latex.tables(found).values(), *latex_systems.tables(found).values())
-        if not complains(lambda: (latex.tables(found), latex_systems.tables(found)))
+        (*latex_challenge.tables(found).values(), *latex.tables(found).values())
+        if not complains(lambda: (latex_challenge.tables(found), latex.tables(found)))
         else ()
     ):
         assert r"\input" not in text

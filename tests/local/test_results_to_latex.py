@@ -106,7 +106,7 @@ def test_metrics_attackers_and_systems_are_chosen_and_intervals_left_out(convert
         return Record(metric, 0.2, 0.1, 0.3, attacker=attacker, **tags)
 
     records = [eer("original", "oo", "a"), eer("one", "aa", "a"), eer("one", "aa", "b"), eer("two", "aa", "a")]
-    wer = Record("wer", 5.0, 4.0, 6.0, system="two", set="toy_test_asr", condition="a", attacker="asr")
+    wer = Record("wer", 5.0, 4.0, 6.0, system="two", set="toy_test_asr", condition="a", recogniser="asr")
     write_records(tmp_path / "all.jsonl", [*records, eer("two", "aa", "a", "min_cllr"), wer])
     options = ["--metrics", "eer_kaldi wer", "--attackers", "a", "--systems", "two one", "--intervals", "false"]
     assert convert(*options, "--out-dir", "tables", "all.jsonl").returncode == 0

@@ -11,8 +11,7 @@ import soundfile as sf
 from in_process import call
 from toy_submission import ORIGINALS, SCORES, make, members, rewrite, violations
 
-from vpeval.submission.archive import read_wave
-from vpeval.submission.layout import is_safe
+from vpeval.submission.archive import is_safe, read_wave
 
 
 def test_the_archive_holds_results_scores_audio_and_a_manifest(room):

@@ -76,7 +76,7 @@ def _system(folder, name, distance, wer, names, easy, clear, utts, rng):
                 utt2spk.append(f"{spk}-{k} {spk}\n")
     for file, lines in (("ref", refs), ("hyp", hyps), ("utt2spk", utt2spk)):
         (place / file).write_text("".join(lines))
-    tags = {"system": name, "set": "toy_test_asr", "condition": "a", "attacker": "whisper"}
+    tags = {"system": name, "set": "toy_test_asr", "condition": "a", "recogniser": "whisper"}
     files = {file: f"{place.name}/{file}" for file in ("ref", "hyp", "utt2spk")}
     records.append(Record("wer", 100 * wer, params={"normalizer": "vpc2020"}, **tags).with_files(files))
     write_records(run / "results.jsonl", records)

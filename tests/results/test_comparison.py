@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from vpeval.core.errors import InputError
+from vpeval.editions.base import rules_for
 from vpeval.records.record import Record
-from vpeval.results import overview, ranking
-from vpeval.results.limits import read_limits
+from vpeval.results import overview
 
-LIMITS = read_limits()
-RULES = LIMITS.rules["2024"]
+RULES = rules_for("2024")
 
 
 def system(name, f, m, wer, uar=None, attacker="ASV_eval_anon", metric="eer_threshold"):
@@ -27,7 +26,7 @@ def system(name, f, m, wer, uar=None, attacker="ASV_eval_anon", metric="eer_thre
 def test_systems_are_ranked_by_utility_inside_classes_of_the_mean_eer():
     records = [*system("a", 8, 11, 2.0), *system("b", 10, 10, 9.0), *system("c", 34, 34.6, 4.4, 38),
                *system("d", 29, 31, 5.9, 42), *system("e", 31, 30, 4.4, 40)]  # fmt: skip
-    found = [(s.system, s.least_eer, dict(s.places)) for s in ranking.ranking(records, RULES)]
+    found = [(s.system, s.least_eer, dict(s.places)) for s in overview.ranking(records, RULES)]
     assert found == [
         ("c", 0.3, {"wer": 1, "uar": 3}),
         ("e", 0.3, {"wer": 1, "uar": 2}),
@@ -41,22 +40,22 @@ def test_the_semi_informed_attacker_counts_and_its_absence_is_noted():
     semi = system("a", 12, 12, 2.0, attacker="ecapa_plda")[:2]
     semi = [replace(record, notes={"attack_model": "semi-informed"}) for record in semi]
     records = system("a", 20, 20, 2.0, attacker="ecapa") + semi
-    (standing,) = ranking.ranking(records, RULES)
+    (standing,) = overview.ranking(records, RULES)
     assert (standing.model, standing.least_eer, standing.note) == ("semi-informed", 0.1, "")
-    (standing,) = ranking.ranking(system("a", 20, 20, 2.0, attacker="ecapa"), RULES)
+    (standing,) = overview.ranking(system("a", 20, 20, 2.0, attacker="ecapa"), RULES)
     assert (standing.model, standing.least_eer) == ("lazy-informed", 0.2)
     assert "no semi-informed attacker" in standing.note
 
 
 def test_the_ranking_of_2022_asks_for_pitch():
     pitch = Record("pitch_correlation", 0.25, system="a", set="toy_test_trials_f")
-    rules = LIMITS.rules["2022"]
-    assert "unknown" in ranking.ranking(system("a", 20, 20, 2.0), rules)[0].note
-    assert "0.250 is not above 0.3" in ranking.ranking([*system("a", 20, 20, 2.0), pitch], rules)[0].note
+    rules = rules_for("2022")
+    assert "unknown" in overview.ranking(system("a", 20, 20, 2.0), rules)[0].note
+    assert "0.250 is not above 0.3" in overview.ranking([*system("a", 20, 20, 2.0), pitch], rules)[0].note
 
 
 def test_a_ranking_says_that_its_thresholds_are_not_confirmed():
-    text = ranking.render_ranking(ranking.ranking(system("a", 20, 20, 2.0), RULES), RULES)
+    text = overview.render_ranking(overview.ranking(system("a", 20, 20, 2.0), RULES), RULES)
     assert "10/20/30/40 % (thresholds unconfirmed)" in text
     assert ">= 20 %  a " in text
 
@@ -80,7 +79,7 @@ def test_nothing_to_compare_is_an_error():
 
 
 def test_the_plot_needs_privacy_and_utility():
-    tradeoff = pytest.importorskip("vpeval.figures.tradeoff")
+    tradeoff = pytest.importorskip("vpeval.figures.scatter")
     figure = tradeoff.privacy_utility([*system("a", 20, 30, 2.0), *system("b", 40, 40, 8.0)], "2024", (0.1, 0.2))
     (axis,) = figure.axes
     assert [c.lines[0].get_xydata().tolist() for c in axis.containers] == [[[2.0, 25.0]], [[8.0, 40.0]]]
@@ -90,15 +89,15 @@ def test_the_plot_needs_privacy_and_utility():
 
 def test_a_ranking_by_another_eer_than_that_of_the_edition_is_noted():
     both = [*system("a", 20, 20, 2.0), *system("a", 32, 32, 2.0, metric="eer_kaldi")[:2]]
-    assert [(s.least_eer, s.note) for s in ranking.ranking(both, RULES)] == [(0.2, "")]
-    (standing,) = ranking.ranking(both, LIMITS.rules["2022"])
+    assert [(s.least_eer, s.note) for s in overview.ranking(both, RULES)] == [(0.2, "")]
+    (standing,) = overview.ranking(both, rules_for("2022"))
     assert (standing.least_eer, standing.eer.metric) == (0.3, "eer_kaldi")
-    (standing,) = ranking.ranking(system("a", 20, 20, 2.0), LIMITS.rules["2022"])
+    (standing,) = overview.ranking(system("a", 20, 20, 2.0), rules_for("2022"))
     assert "by its EER (threshold): the results have no other" in standing.note
 
 
 def test_whiskers_of_the_plot_are_not_clipped():
-    tradeoff = pytest.importorskip("vpeval.figures.tradeoff")
+    tradeoff = pytest.importorskip("vpeval.figures.scatter")
     records = [replace(r, lower=0.3, upper=0.9) if r.metric.startswith("eer") else r for r in system("a", 60, 60, 2.0)]
     (axis,) = tradeoff.privacy_utility(records, "2024").axes
     assert axis.get_ylim()[1] > 60 + np.hypot(15, 15)

@@ -2,16 +2,16 @@
 
 import pytest
 
-from vpeval.figures.data import Entry, Results
+from vpeval.editions.result_files import render
+from vpeval.editions.vpc2020 import read
+from vpeval.figures.run_results import Entry, Results
 from vpeval.records.averages import averages
 from vpeval.records.costs import costs, marked
 from vpeval.records.record import Record, read_records, write_records
-from vpeval.report.numbers import numbers
+from vpeval.report.number_tables import numbers
 from vpeval.results import summary
-from vpeval.results.editions import render
-from vpeval.results.formats.latex import tables
-from vpeval.results.formats.latex_systems import tables as system_tables
-from vpeval.results.formats.vpc2020 import read
+from vpeval.results.latex import tables as system_tables
+from vpeval.results.latex_challenge import tables
 
 VALUES = {"eer_kaldi": 0.0625, "eer_rocch": 0.0611, "min_cllr": 0.2345, "cllr": 1.2345}
 

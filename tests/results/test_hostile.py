@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from vpeval.core.errors import InputError
+from vpeval.editions import vpc2020, vpc2022, vpc2024
 from vpeval.records.names import ASR_EVAL, ASR_EVAL_ANON
 from vpeval.records.record import Record
-from vpeval.results.formats import latex, latex_systems, vpc2020, vpc2022, vpc2024
+from vpeval.results import latex, latex_challenge
 
 BLOCK = """ASV-libri_dev_enrolls-libri_dev_trials_f
   EER: {eer}%
@@ -99,9 +100,9 @@ def test_no_field_of_a_record_reaches_a_table_as_latex(style):
             ("stoi", {"gender": HOSTILE, "condition": HOSTILE}),
         )
     ]
-    texts = dict(latex.tables(records, style))
+    texts = dict(latex_challenge.tables(records, style))
     if style == "booktabs":
-        texts |= latex_systems.tables(records)
+        texts |= latex.tables(records)
     assert texts
     for text in texts.values():
         assert r"\input" not in text and "$x$" not in text and " 50 % " not in text

@@ -5,7 +5,7 @@ import pytest
 
 from vpeval.core.errors import InputError
 from vpeval.records.record import Record
-from vpeval.results.formats import latex
+from vpeval.results import latex_challenge
 
 EER = {("dev", "oo"): 0.08665, ("dev", "oa"): 0.5014, ("dev", "aa"): 0.125}
 EER |= {("test", "oo"): 0.07664, ("test", "oa"): 0.4726, ("test", "aa"): 0.18}
@@ -44,7 +44,7 @@ def rows(text):
 
 
 def test_the_combined_asv_table_of_2020_has_the_look_of_the_challenge():
-    text = latex.tables(run(), "vpc2020")["ASV_combined"]
+    text = latex_challenge.tables(run(), "vpc2020")["ASV_combined"]
     assert r"\begin{tabular}{|c|c|c|c|c||c|c|c||c|c|c|c|}" in text
     body = text[text.index("\n1 & ") + 1 : text.index(r"\end{tabular}")]
     assert body.splitlines()[:4] == [
@@ -59,7 +59,7 @@ def test_the_combined_asv_table_of_2020_has_the_look_of_the_challenge():
 
 
 def test_the_single_tables_of_2020_have_their_columns_in_order():
-    tables = latex.tables(run(), "vpc2020")
+    tables = latex_challenge.tables(run(), "vpc2020")
     assert rows(tables["ASV_test"])[1] == ["2", r"libri\_test", "o", "a", "m", "47.260", "0.304", "42.857"]
     assert rows(tables["ASR_dev"]) == [
         ["1", r"libri\_dev", "o", "5.25"],
@@ -77,7 +77,7 @@ def test_two_language_models_give_two_columns_small_first():
         *asr("libri_test_asr", "o", 4.15, lm="large"),
         *asr("libri_test_asr", "o", 5.55, lm="small"),
     ]
-    tables = latex.tables(records, "vpc2020")
+    tables = latex_challenge.tables(records, "vpc2020")
     assert rows(tables["ASR_combined"]) == [["1", r"libri\_dev", "5.25", "3.83", "o", r"libri\_test", "5.55", "4.15"]]
     assert r"\begin{tabular}{|c|c|c|c||c||c|c|c|}" in tables["ASR_combined"]
     assert r"\multicolumn{2}{c||}{\textbf{WER,\%}}" in tables["ASR_combined"]
@@ -85,14 +85,14 @@ def test_two_language_models_give_two_columns_small_first():
 
 
 def test_booktabs_needs_no_multirow_and_says_what_it_needs():
-    for text in latex.tables(run()).values():
+    for text in latex_challenge.tables(run()).values():
         assert text.startswith("% Needs \\usepackage{booktabs,graphicx}.\n")
         assert "multirow" not in text
         assert "|" not in text
 
 
 def test_booktabs_puts_development_and_test_side_by_side():
-    text = latex.tables(run())["ASV_combined"]
+    text = latex_challenge.tables(run())["ASV_combined"]
     assert r"& & & & \multicolumn{3}{c}{Development} & \multicolumn{3}{c}{Test} \\" in text
     assert r"\cmidrule(lr){5-7} \cmidrule(lr){8-10}" in text
     assert rows(text)[0] == ["libri", "o", "o", "m", "8.665", "0.304", "42.857", "7.664", "0.304", "42.857"]
@@ -101,16 +101,16 @@ def test_booktabs_puts_development_and_test_side_by_side():
 
 @pytest.mark.parametrize("partition", ["dev", "test"])
 def test_one_partition_alone_has_no_combined_table(partition):
-    assert list(latex.tables(run([partition]))) == [f"ASV_{partition}", f"ASR_{partition}"]
+    assert list(latex_challenge.tables(run([partition]))) == [f"ASV_{partition}", f"ASR_{partition}"]
 
 
 def test_all_six_tables_are_made_and_named():
-    assert tuple(latex.tables(run())) == latex.TABLES
+    assert tuple(latex_challenge.tables(run())) == latex_challenge.TABLES
 
 
 def test_several_systems_get_a_column_and_share_the_rows_of_the_original():
     records = run(["dev"], "my_system") + [r for r in run(["dev"], "pool") if r.system != "original"]
-    text = latex.tables(records)["ASV_dev"]
+    text = latex_challenge.tables(records)["ASV_dev"]
     assert "Data set & System & Enrol." in text
     assert [row[1:4] for row in rows(text)[:5]] == [
         ["original", "o", "o"],
@@ -123,45 +123,47 @@ def test_several_systems_get_a_column_and_share_the_rows_of_the_original():
 
 def test_several_attackers_get_a_column():
     records = [r for a in ("lazy", "semi") for r in asv("libri_dev_trials_f", "aa", 0.2, attacker=a)]
-    assert [row[1] for row in rows(latex.tables(records)["ASV_dev"])] == ["lazy", "semi"]
+    assert [row[1] for row in rows(latex_challenge.tables(records)["ASV_dev"])] == ["lazy", "semi"]
 
 
 def test_a_row_that_one_partition_lacks_is_marked():
     records = run() + asv("libri_dev_trials_f", "oo", 0.25)
     assert (
-        rows(latex.tables(records)["ASV_combined"])[0]
+        rows(latex_challenge.tables(records)["ASV_combined"])[0]
         == ["libri", "o", "o", "f", "25.000", "0.304", "42.857"] + ["--"] * 3
     )
 
 
 def test_an_infinite_cllr_is_set_as_a_symbol():
     records = [Record("cllr", float("inf"), system="original", set="libri_dev_trials_f", condition="oo")]
-    assert rows(latex.tables(records)["ASV_dev"])[0][-1] == r"$\infty$"
+    assert rows(latex_challenge.tables(records)["ASV_dev"])[0][-1] == r"$\infty$"
 
 
 def test_a_set_without_partition_stands_with_the_test_data():
-    tables = latex.tables(asv("demo_trials_f", "oo", 0.1))
+    tables = latex_challenge.tables(asv("demo_trials_f", "oo", 0.1))
     assert "ASV_test" in tables and "ASV_dev" not in tables
     with pytest.raises(InputError, match="'demo' has no name of the kind libri_dev_trials_f"):
-        latex.tables(asv("demo", "oo", 0.1))
+        latex_challenge.tables(asv("demo", "oo", 0.1))
 
 
 def test_two_values_for_one_cell_are_refused():
     with pytest.raises(InputError, match="two values of wer for original libri_dev_asr o"):
-        latex.tables(asr("libri_dev_asr", "o", 1.0, normalizer="a") + asr("libri_dev_asr", "o", 2.0, normalizer="b"))
+        latex_challenge.tables(
+            asr("libri_dev_asr", "o", 1.0, normalizer="a") + asr("libri_dev_asr", "o", 2.0, normalizer="b")
+        )
 
 
 def test_files_of_2024_have_their_own_eer_and_no_other_columns():
     record = Record("eer_threshold", 0.125, set="libri_dev_trials_f", condition="oo", system="original")
-    assert rows(latex.tables([record])["ASV_dev"]) == [["libri\\_dev", "o", "o", "f", "12.500"]]
-    assert "EER (threshold)" in latex.tables([record])["ASV_dev"]
-    assert "threshold" not in latex.tables([record, *asv("libri_dev_trials_f", "oo", 0.1)])["ASV_dev"]
+    assert rows(latex_challenge.tables([record])["ASV_dev"]) == [["libri\\_dev", "o", "o", "f", "12.500"]]
+    assert "EER (threshold)" in latex_challenge.tables([record])["ASV_dev"]
+    assert "threshold" not in latex_challenge.tables([record, *asv("libri_dev_trials_f", "oo", 0.1)])["ASV_dev"]
 
 
 def test_several_recognisers_are_not_called_attackers():
-    records = [Record("wer", 5.0, set="libri_dev_asr", condition="o", system="original", attacker=a) for a in "ab"]
-    assert "Recogniser" in latex.tables(records)["ASR_dev"]
-    assert "Attacker" not in latex.tables(records)["ASR_dev"]
+    records = [Record("wer", 5.0, set="libri_dev_asr", condition="o", system="original", recogniser=a) for a in "ab"]
+    assert "Recogniser" in latex_challenge.tables(records)["ASR_dev"]
+    assert "Attacker" not in latex_challenge.tables(records)["ASR_dev"]
 
 
 def test_rows_of_the_evaluation_plan_appear_as_the_plan_prints_them():
@@ -173,7 +175,9 @@ def test_rows_of_the_evaluation_plan_appear_as_the_plan_prints_them():
         for name, (eer, low, cost) in published.items()
         for metric, value in (("eer_kaldi", eer / 100), ("min_cllr", low), ("cllr", cost))
     ]
-    assert [" ".join(row).replace("\\", "") for row in rows(latex.tables(records, "vpc2020")["ASV_combined"])] == [
+    assert [
+        " ".join(row).replace("\\", "") for row in rows(latex_challenge.tables(records, "vpc2020")["ASV_combined"])
+    ] == [
         "1 libri_dev 1.242 0.034 14.250 o o m libri_test 1.114 0.041 15.303",
         "2 vctk_dev_dif 1.439 0.052 1.158 o o m vctk_test_dif 2.067 0.072 1.817",
     ]
@@ -196,6 +200,6 @@ def compile_tables(tables, directory):
 
 
 @needs_latex
-@pytest.mark.parametrize("style", latex.STYLES)
+@pytest.mark.parametrize("style", latex_challenge.STYLES)
 def test_the_tables_compile(style, tmp_path):
-    assert compile_tables(list(latex.tables(run(), style).values()), tmp_path)
+    assert compile_tables(list(latex_challenge.tables(run(), style).values()), tmp_path)

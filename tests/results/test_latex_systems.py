@@ -5,7 +5,7 @@ from test_latex import compile_tables, needs_latex
 
 from vpeval.core.errors import InputError
 from vpeval.records.record import Record
-from vpeval.results.formats import latex_systems
+from vpeval.results import latex
 
 
 def eer(system, condition, value, interval=(None, None), **more):
@@ -32,9 +32,9 @@ RECORDS = [
     eer("a_b", "oa", 0.3),
     eer("c", "oa", 0.3),
     Record("cllr", float("inf"), system="c", set="toy_test_trials_f", gender="f", condition="aa", attacker="ecapa"),
-    Record("wer", 4.0, system="original", set="toy_test_asr", condition="o", attacker="w"),
-    Record("wer", 8.0, system="a_b", set="toy_test_asr", condition="a", attacker="w"),
-    Record("wer", 9.0, system="c", set="toy_test_asr", condition="a", attacker="w"),
+    Record("wer", 4.0, system="original", set="toy_test_asr", condition="o", recogniser="w"),
+    Record("wer", 8.0, system="a_b", set="toy_test_asr", condition="a", recogniser="w"),
+    Record("wer", 9.0, system="c", set="toy_test_asr", condition="a", recogniser="w"),
     Record("g_vd", -1.5, -2, -1, system="c", set="toy_test_trials_f", gender="f"),
     *(
         Record(
@@ -58,12 +58,12 @@ def body(text):
 
 
 def test_every_kind_of_table_is_made_from_what_there_is():
-    assert list(latex_systems.tables(RECORDS)) == ["privacy_test", "systems_test", "legal", "srd"]
-    assert latex_systems.tables([]) == {}
+    assert list(latex.tables(RECORDS)) == ["privacy_test", "systems_test", "legal", "srd"]
+    assert latex.tables([]) == {}
 
 
 def test_systems_stand_side_by_side_with_the_best_in_bold():
-    rows = body(latex_systems.tables(RECORDS)["systems_test"])
+    rows = body(latex.tables(RECORDS)["systems_test"])
     assert rows[0] == [
         r"EER (Kaldi), \% $\uparrow$",
         "o-a",
@@ -78,27 +78,27 @@ def test_systems_stand_side_by_side_with_the_best_in_bold():
 
 def test_captions_speak_of_intervals_where_there_are_some():
     bare = [replace(record, lower=None, upper=None) for record in RECORDS]
-    for name, text in latex_systems.tables(RECORDS).items():
+    for name, text in latex.tables(RECORDS).items():
         shown = name in ("systems_test", "legal", "srd")
         assert (r"with 95\,\% intervals" in text, r"\scriptsize [" in text) == (shown, shown)
-    assert not any("interval" in text for text in latex_systems.tables(bare).values())
+    assert not any("interval" in text for text in latex.tables(bare).values())
 
 
 def test_numbers_without_a_better_end_have_no_best_and_signs_are_set_as_such():
-    rows = {row[0]: row for row in body(latex_systems.tables(RECORDS)["systems_test"])}
+    rows = {row[0]: row for row in body(latex.tables(RECORDS)["systems_test"])}
     assert rows[r"$C_\mathrm{llr}$"][3:] == ["--", "--", r"$\infty$"]
     assert rows[r"$G_\mathrm{VD}$, dB $\uparrow$"][-1] == r"$-$1.50 {\scriptsize [$-$2.00, $-$1.00]}"
 
 
 def test_all_privacy_metrics_are_columns_and_systems_are_named_where_there_are_several():
-    text = latex_systems.tables(RECORDS)["privacy_test"]
+    text = latex.tables(RECORDS)["privacy_test"]
     assert "Data set & Gender & System & Enrol. & Trials & EER" in text
     assert body(text)[0] == ["toy", "f", "original", "o", "o", "5.00", "--"]
     assert body(text)[1][2:5] == [r"a\_b", "o", "a"]
 
 
 def test_legal_metrics_go_over_speakers_and_utterances_with_their_chance():
-    rows = body(latex_systems.tables(RECORDS)["legal"])
+    rows = body(latex.tables(RECORDS)["legal"])
     assert [row[:4] for row in rows[:4]] == [
         [r"Singling out, \%", "20", "3", "5.0"],
         [r"Singling out, \%", "20", "all", "5.0"],
@@ -109,7 +109,7 @@ def test_legal_metrics_go_over_speakers_and_utterances_with_their_chance():
 
 
 def test_the_srd_table_has_the_columns_of_the_paper_and_the_eer():
-    tables = latex_systems.tables(RECORDS)
+    tables = latex.tables(RECORDS)
     assert (
         r"System & MaxD $\downarrow$ & MeanD $\downarrow$ & IdR, \% $\downarrow$ & RS, \% $\uparrow$ & EER"
         in tables["srd"]
@@ -126,7 +126,7 @@ def test_the_srd_table_has_the_columns_of_the_paper_and_the_eer():
 
 
 def test_attackers_of_one_representation_share_a_block_and_others_have_their_own():
-    text = latex_systems.tables(
+    text = latex.tables(
         [
             *srd("original", "empirical", 4.0, "ET", "et"),
             *srd("x", "empirical", 1.0, "ET", "et"),
@@ -153,9 +153,9 @@ def test_attackers_of_one_representation_share_a_block_and_others_have_their_own
 
 def test_two_values_for_one_cell_are_refused():
     with pytest.raises(InputError, match="two values of srd_max for x toy_all"):
-        latex_systems.tables(srd("x", "empirical", 1.0) + srd("x", "empirical", 2.0, similarity="euclidean"))
+        latex.tables(srd("x", "empirical", 1.0) + srd("x", "empirical", 2.0, similarity="euclidean"))
 
 
 @needs_latex
 def test_the_tables_compile(tmp_path):
-    assert compile_tables(list(latex_systems.tables(RECORDS).values()), tmp_path)
+    assert compile_tables(list(latex.tables(RECORDS).values()), tmp_path)

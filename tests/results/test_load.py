@@ -61,7 +61,7 @@ def test_every_edition_is_told_by_its_first_line_and_its_system_by_its_name(tmp_
     records = load([path])
     assert {record.system for record in records} - {"original"} == {system}
     if name != "RESULTS_pool":
-        assert {record.attacker for record in records} == attackers
+        assert {record.model for record in records} == attackers
 
 
 def test_a_name_before_the_path_names_the_system(tmp_path, monkeypatch):

@@ -5,15 +5,14 @@ import numpy as np
 import pytest
 
 from vpeval.core.errors import InputError
+from vpeval.editions.base import editions
+from vpeval.editions.headline import eer_of, headline_eer, in_challenge_mode
 from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.similarity import voice_similarity
 from vpeval.metrics.verification import paired_difference, verification
 from vpeval.records.metrics import GROUPS, METRICS, OTHER, describe, rank
 from vpeval.records.record import Record
-from vpeval.results.editions import EDITIONS
-from vpeval.results.headline import eer_of, headline_eer, in_challenge_mode
-from vpeval.results.metrics_page import with_tables
-from vpeval.results.shown import chance_level, show_chance, with_null_levels
+from vpeval.results.text_tables import chance_level, show_chance, with_null_levels, with_tables
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,7 +79,7 @@ def test_every_metric_that_is_written_is_described():
 
 
 def test_every_edition_has_an_eer():
-    assert {edition: eer_of(edition) for edition in EDITIONS} == {
+    assert {edition: eer_of(edition) for edition in editions()} == {
         "2020": "eer_kaldi",
         "2022": "eer_kaldi",
         "2024": "eer_threshold",

@@ -6,9 +6,8 @@ import pytest
 
 from vpeval.core.errors import InputError
 from vpeval.records.record import Record
-from vpeval.results.load import Source, load
+from vpeval.results.load import PUBLISHED_FILE, Source, load, published
 from vpeval.results.overview import means
-from vpeval.results.published import FILE, published
 
 SHARED = Path(__file__).parents[3] / "shared/reference/published_results"
 
@@ -32,8 +31,8 @@ def test_baselines_belong_to_the_corpus_of_their_edition():
     ],
 )
 def test_a_mistake_in_the_table_is_an_error_that_names_it(tmp_path, before, after):
-    text = FILE.read_text().replace(before, after)
-    assert text != FILE.read_text()
+    text = PUBLISHED_FILE.read_text().replace(before, after)
+    assert text != PUBLISHED_FILE.read_text()
     (tmp_path / "published.yaml").write_text(text)
     with pytest.raises(InputError, match=r"published\.yaml: '20"):
         published("vpc2022", "2022", tmp_path / "published.yaml")

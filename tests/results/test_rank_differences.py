@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from vpeval.core.errors import InputError
+from vpeval.measures.disclosure import RankedInputs
 from vpeval.metrics.rank_histograms import Ranks
 from vpeval.metrics.srd import disclosure
-from vpeval.protocols.ranked_inputs import RankedInputs
 from vpeval.records.record import Record, write_records
 from vpeval.results.resampled import measured
 from vpeval.results.significance import EXPLORATORY, differences

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from simulated_study import study
 
+from vpeval.records.limits import read_limits
 from vpeval.records.record import Record, read_records, write_records
-from vpeval.results.limits import read_limits
 from vpeval.results.resampled import _groups, measured
 from vpeval.results.significance import EXPLORATORY, PLANNED, _holm, differences, render_differences
 
@@ -117,7 +117,7 @@ def test_the_strongest_attack_that_all_systems_met_is_planned(tmp_path):
         weak = [replace(r, attacker="ecapa", notes={**r.notes, "attack_model": "lazy-informed"}) for r in records[:2]]
         only = [replace(r, attacker="mine", value=0.01) for r in records[:2] if table is tables[0]]
         write_records(table, [*weak, *records, *only])
-    assert {r.attacker for r in planned(compare(tables))} == {"ecapa_plda", "whisper"}
+    assert {r.model for r in planned(compare(tables))} == {"ecapa_plda", "whisper"}
 
 
 def test_holms_correction_goes_over_all_planned_tests():

@@ -21,7 +21,7 @@ def asv(metric, value, condition, system, gender="f", interval=(None, None), **m
 
 
 def wer(*numbers, **more):
-    return Record("wer", *numbers, set="toy_dev_asr", attacker="whisper", **more)
+    return Record("wer", *numbers, set="toy_dev_asr", recogniser="whisper", **more)
 
 
 RECORDS = [

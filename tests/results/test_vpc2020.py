@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vpeval.core.errors import InputError
+from vpeval.editions import vpc2020
 from vpeval.records.record import Record
-from vpeval.results.formats import vpc2020
 
 PUBLISHED_SHAPE = """\
 ASV-toy_dev_enrolls-toy_dev_trials_f

@@ -2,8 +2,8 @@ import pytest
 from result_samples import RESULTS_2022, SUMMARY_2022
 
 from vpeval.core.errors import InputError
+from vpeval.editions import vpc2022
 from vpeval.records.record import Record
-from vpeval.results.formats import vpc2022
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_pitch_correlations_come_with_their_deviation_and_belong_to_the_system(w
 def test_the_attacker_is_given_but_the_recogniser_is_told_by_its_path(write):
     records = vpc2022.read(write(RESULTS_2022), attacker="ASV_eval")
     assert {r.attacker for r in records if r.metric == "eer_kaldi"} == {"ASV_eval"}
-    assert [(r.condition, r.attacker) for r in records if r.metric == "wer"] == [
+    assert [(r.condition, r.recogniser) for r in records if r.metric == "wer"] == [
         ("o", "ASR_eval"),
         ("o", "ASR_eval"),
         ("a", "ASR_eval_anon"),

@@ -2,8 +2,9 @@ import pytest
 from result_samples import RANK_2024, TRACK2_2026, UNTIDY_2024
 
 from vpeval.core.errors import InputError
+from vpeval.editions import vpc2024
+from vpeval.editions.base import edition_of
 from vpeval.records.record import Record
-from vpeval.results.formats import vpc2024
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_the_editions_show_different_rows_of_asv_eval(read):
     lazy = Record("eer_threshold", 0.25, system="x", set="toy_dev_trials_f", condition="aa", attacker="ASV_eval")
     asv = {}
     for year in ("2024", "2026"):
-        text = vpc2024.render([*read(RANK_2024, "x"), lazy], year)
+        text = edition_of(year).files[0].render([*read(RANK_2024, "x"), lazy])
         asv[year] = text.partition("ASV_eval results ----\n")[2].partition("\n\n")[0]
     assert asv["2024"].count("original  original") == 4 and "25.000" not in asv["2024"]
     assert asv["2026"].split()[6:] == ["2", "toy", "dev", "f", "anon", "anon", "25.000"]
@@ -92,7 +93,7 @@ def test_records_that_make_no_file_are_refused():
     two = [Record("wer", 1.0, system=s, set="toy_dev_asr", condition="a") for s in ("x", "y")]
     with pytest.raises(InputError, match="several systems"):
         vpc2024.render(two)
-    twice = [Record("wer", 1.0, system="x", set="toy_dev_asr", condition="a", attacker=a) for a in ("p", "q")]
+    twice = [Record("wer", 1.0, system="x", set="toy_dev_asr", condition="a", recogniser=a) for a in ("p", "q")]
     with pytest.raises(InputError, match="two values of wer for toy dev anon"):
         vpc2024.render(twice)
 
@@ -100,5 +101,5 @@ def test_records_that_make_no_file_are_refused():
 def test_recognisers_that_were_trained_beside_the_one_of_the_recipe_are_left_out():
     rates = {"p": 1.0, "ASR_eval": 2.0, "ASR_eval_anon": 3.0}
     tags = {"system": "x", "set": "toy_dev_asr", "condition": "a"}
-    both = [Record("wer", rate, attacker=name, **tags) for name, rate in rates.items()]
+    both = [Record("wer", rate, recogniser=name, **tags) for name, rate in rates.items()]
     assert vpc2024.render(both) == vpc2024.render(both[:1])

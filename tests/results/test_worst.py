@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from vpeval.records.record import Record
-from vpeval.results.worst import beside, key_numbers, utility, worst_case
+from vpeval.results.worst import key_numbers, original_baseline, utility, worst_case
 
 
 def number(metric, value, system="s", condition="aa", attacker="a", set_name="toy_test_trials_f", **more):
@@ -51,8 +51,8 @@ def test_original_speech_is_held_against_by_the_same_attacker_where_that_was_tri
         number("eer_kaldi", 0.02, "original", "oo", "other"),
         number("eer_kaldi", 0.04, "original", "oo", "a"),
     ]
-    assert beside(original, number("eer_kaldi", 0.1)).value == 0.04
-    assert beside(original[:1], number("eer_kaldi", 0.1)).value == 0.02
+    assert original_baseline(original, number("eer_kaldi", 0.1)).value == 0.04
+    assert original_baseline(original[:1], number("eer_kaldi", 0.1)).value == 0.02
 
 
 def test_utility_is_by_one_recogniser_with_the_large_language_model():

@@ -17,10 +17,10 @@ __all__, __getattr__, __dir__ = offer(
         "key_numbers": "worst.key_numbers",
         "load_records": "load.load",
         "means": "overview.means",
-        "plain_table": "plain.plain_table",
+        "plain_table": "text_tables.plain_table",
         "read_records": "vpeval.records.record.read_records",
         "render_summary": "summary.render",
-        "select_records": "select.select",
+        "select_records": "load.select",
         "write_records": "vpeval.records.record.write_records",
     },
 )

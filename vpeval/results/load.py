@@ -1,22 +1,25 @@
-"""Records of one or several runs, from results.jsonl or from a results file of any edition of the challenge."""
+"""Records from results.jsonl and from result files of any edition, a choice of them, and published baselines."""
 
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
+from vpeval.core.config import check_section, read_config
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_lines
-from vpeval.records.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL
+from vpeval.editions.base import editions
+from vpeval.editions.headline import eer_of
+from vpeval.editions.result_files import format_of, system_of
+from vpeval.records.attacks import ATTACK_MODELS
+from vpeval.records.metrics import describe, known_metrics
+from vpeval.records.names import CONDITIONS, ORIGINAL
 from vpeval.records.record import DATA_DIGEST, MODEL_DIGEST, Record, read_records
-from vpeval.results.formats import vpc2022, vpc2024
 
-_PREFIX = re.compile(r"(?:track\d_)?(?:RESULTS_summary|RESULTS|results\.anon|results\.orig|result_for_rank)_?")
-_UNNAMED = ("results.txt", "results_summary.txt", "result_for_rank")
+PUBLISHED_FILE = Path(__file__).resolve().parents[2] / "conf/published.yaml"
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def _is_ours(record: Record) -> bool:
 
 
 def _refuse_mixture(records: Iterable[Record]) -> None:
-    """Numbers of one attacker stand beside each other only if it compared, and was calibrated, in the same way."""
+    """Numbers of one attacker are compared only if it scored, and was calibrated, in the same way."""
     ways: dict[tuple[str, str], tuple[str, Record]] = {}
     for record in records:
         if record.condition not in CONDITIONS:
@@ -86,7 +89,7 @@ def _refuse_origins(records: Iterable[Record]) -> None:
     for record in records:
         for note, what, key in (
             (DATA_DIGEST, f"data of {record.system} on {record.set}", (record.recipe, record.system, record.set)),
-            (MODEL_DIGEST, f"model of '{record.attacker}'", (record.recipe, record.system, "", record.attacker)),
+            (MODEL_DIGEST, f"model of '{record.model}'", (record.recipe, record.system, "", record.model)),
         ):
             if note in record.notes and known.setdefault(key, record.notes[note]) != record.notes[note]:
                 raise InputError(
@@ -95,32 +98,16 @@ def _refuse_origins(records: Iterable[Record]) -> None:
 
 
 def read(source: Source) -> list[Record]:
-    """The records of one file of any kind, which is told by its first line."""
-    path, system = source.path, source.system or _system(source.path)
+    """The records of one file of any kind, which its first line shows."""
+    path = source.path
     line, first = next(read_lines(path, blanks=True), (1, ""))
     if not first:
         raise InputError("is empty; was the run that wrote it completed?", path, line)
     if first.lstrip().startswith("{"):
         return _renamed(read_records(path), source)
-    if first.startswith("---- "):
-        return vpc2024.read(path, system)
-    if first.startswith("Weighted average") or ("  " in first.strip() and "Pitch_correlation" not in first):
-        return vpc2022.read_summary(path, system)
-    if re.match("AS[VR]-|.+_trials", first):
-        return vpc2022.read(path, system, _attacker(path))
+    if found := format_of(first):
+        return found.read(path, source.system or system_of(path))
     raise InputError("is neither a results file of the challenges nor results.jsonl", path, line)
-
-
-def _system(path: Path) -> str:
-    """A results file does not name its system; its directory does, or a copy's own name as in RESULTS_mcadams."""
-    if path.name in _UNNAMED:
-        return path.absolute().parent.name
-    return _PREFIX.sub("", path.name if _PREFIX.match(path.name) else path.stem, count=1) or path.stem
-
-
-def _attacker(path: Path) -> str:
-    """Which attacker the challenge of 2022 means by the name of a file; no other file tells."""
-    return {"results.anon_": ASV_EVAL_ANON, "results.orig_": ASV_EVAL}.get(path.name[:13], "")
 
 
 def _renamed(records: list[Record], source: Source) -> list[Record]:
@@ -130,3 +117,78 @@ def _renamed(records: list[Record], source: Source) -> list[Record]:
     if len(systems) > 1:
         raise InputError(f"holds {len(systems)} systems; only a single one can be named '{source.system}'", source.path)
     return [r if r.system == ORIGINAL else r.tagged({"system": source.system}) for r in records]
+
+
+def select(
+    records: Iterable[Record], metrics: Sequence[str] = (), attackers: Sequence[str] = (), systems: Sequence[str] = ()
+) -> list[Record]:
+    """The records of the named metrics, attackers and systems, where any are named; systems come in the given order.
+
+    Attackers choose among the numbers of attacks alone: recognisers and the like are not among them.
+    """
+    records = list(records)
+    _refuse_unknown("metric", metrics, {r.metric for r in records}, known_metrics())
+    _refuse_unknown("attacker", attackers, {r.attacker for r in records if r.condition in CONDITIONS})
+    _refuse_unknown("system", systems, {r.system for r in records})
+    chosen = [
+        r
+        for r in records
+        if (not metrics or r.metric in metrics)
+        and (not attackers or r.condition not in CONDITIONS or r.attacker in attackers)
+        and (not systems or r.system in systems)
+    ]
+    return sorted(chosen, key=lambda r: systems.index(r.system)) if systems else chosen
+
+
+def _refuse_unknown(what: str, names: Sequence[str], there: Collection[str], known: Collection[str] = ()) -> None:
+    for name in names:
+        if name not in there:
+            why = f"no {what} '{name}' in these results" if name not in known else f"'{name}' was not measured"
+            raise InputError(f"{why}; there are: {', '.join(sorted(there)) or 'none'}")
+
+
+@dataclass(frozen=True)
+class Published:
+    """What an edition published: where, by which attack and models, and the numbers of every baseline."""
+
+    edition: str
+    source: str
+    attack: str
+    models: str
+    systems: Mapping[str, Mapping[str, Record]]
+
+
+def published(recipe: str, edition: str, path: Path = PUBLISHED_FILE) -> Published | None:
+    """The published numbers of an edition, if a recipe is on its corpus; None where it is not."""
+    config = read_config(path, *editions(), **dict.fromkeys(editions(), dict))
+    keys = {"recipe": str, "source": str, "attack": str, "models": str, "systems": dict}
+    found = {name: check_section(section, name, path, **keys) for name, section in config.items()}
+    own = found.get(edition)
+    if own is None or own["recipe"] != recipe:
+        return None
+    if own["attack"] not in ATTACK_MODELS:
+        raise InputError(f"'{edition}.attack' must be one of {', '.join(ATTACK_MODELS)}", path)
+    systems = {
+        str(name): _numbers(numbers, edition, str(name), own["attack"], path)
+        for name, numbers in own["systems"].items()
+    }
+    return Published(edition, own["source"], own["attack"], own["models"], systems)
+
+
+def _numbers(numbers: object, edition: str, system: str, attack: str, path: Path) -> dict[str, Record]:
+    """The numbers of a system by metric; what a person calls the EER is that of the edition."""
+    if not isinstance(numbers, dict):
+        raise InputError(f"'{edition}.systems.{system}' must be a list of 'metric: number' pairs", path)
+    found = {}
+    for name, value in numbers.items():
+        metric = eer_of(edition) if name == "eer" else str(name)
+        if metric not in known_metrics() or isinstance(value, bool) or not isinstance(value, int | float):
+            raise InputError(f"'{edition}.systems.{system}.{name}' is no number of a metric of docs/metrics.md", path)
+        about = {}
+        if name == "eer" and system != ORIGINAL:
+            about = {"attack_model": attack}
+        condition = ("oo" if system == ORIGINAL else "aa") if name == "eer" else ""
+        found[metric] = Record(
+            metric, value / describe(metric).scale, notes=about, system=system, set="test", condition=condition
+        )
+    return found

@@ -22,36 +22,34 @@ from vpeval.core.seeds import generator
 from vpeval.core.tables import read_table
 from vpeval.data.text import NORMALIZERS, compared_words
 from vpeval.data.trials import Trials, TrialSpeakers, read_scores, read_trials, trial_speakers
+from vpeval.editions.headline import eer_of, headline_eer
+from vpeval.measures.disclosure import DISCLOSURES, RankedInputs
 from vpeval.metrics.bootstrap import multiplicities
 from vpeval.metrics.resampling import ScoredTrials, SortedTrials, resample
 from vpeval.metrics.scores import Counts, Floats
 from vpeval.metrics.srd import Disclosure, Estimator, resampled
 from vpeval.metrics.verification import POINT_ESTIMATES, STATISTICS
 from vpeval.metrics.wer import count_errors
-from vpeval.protocols.ranked_inputs import RankedInputs
 from vpeval.records.names import SetName
 from vpeval.records.record import Record
 from vpeval.records.remarks import MISSING
-from vpeval.results.headline import eer_of, headline_eer
 from vpeval.results.load import Source, read
 
 log = logging.getLogger(__name__)
 
-DISCLOSURES = {"srd_max": "max_d", "srd_mean": "mean_d", "srd_idr": "idr", "srd_rank_spread": "rank_spread"}
-"""Metrics of similarity rank disclosure, by the fields of `vpeval.metrics.srd.Disclosure`."""
 _SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A number of a table, and the folder that the side files of its record are relative to."""
+    """A number of a table, and the directory that the side files of its record are relative to."""
 
     record: Record
-    folder: Path
+    directory: Path
 
     def file(self, what: str) -> Path:
         """A side file."""
-        return self.folder / self.record.files[what]
+        return self.directory / self.record.files[what]
 
 
 @dataclass(frozen=True)
@@ -91,23 +89,23 @@ def measured(sources: Sequence[Source | str | PathLike[str]], edition: str) -> l
 
 
 def sample(
-    found: Sequence[Measured], data: Path, resamples: int, seed: int, closely: Callable[[Record], bool]
+    found: Sequence[Measured], data: Path, resamples: int, seed: int, with_cllr: Callable[[Record], bool]
 ) -> list[Sampled]:
-    """Resample all numbers, and min Cllr of those scores that are looked at `closely`.
+    """Resample all numbers, and min Cllr of those for which `with_cllr` is true.
 
     `data` holds the data directories, for the trials.
     """
     eers = [one for one in found if one.record.metric not in ("wer", *DISCLOSURES)]
     sets = {name: TrialSet.read(data / name) for name in dict.fromkeys(one.record.set for one in eers)}
     draws = Draws({name: one.speakers.names for name, one in sets.items()}, resamples, seed)
-    sampled, told = [], time.monotonic()
+    sampled, reported = [], time.monotonic()
     for number, one in enumerate(eers):
         sampled.append(sets[one.record.set].sample(one, draws))
-        if closely(one.record):
+        if with_cllr(one.record):
             cllr = replace(one, record=replace(one.record, metric="min_cllr", params={"estimator": "PAV"}))
             sampled.append(sets[one.record.set].sample(cllr, draws))
-        if time.monotonic() - told > _SECONDS:
-            told = time.monotonic()
+        if time.monotonic() - reported > _SECONDS:
+            reported = time.monotonic()
             log.info("comparison: %d of %d sets of scores resampled", number + 1, len(eers))
     ranked = [one for one in found if one.record.metric in DISCLOSURES]
     words = [one for one in found if one.record.metric == "wer"]
@@ -129,7 +127,7 @@ class Draws:
             drawn = multiplicities(len(index), resamples, generator(seed, "comparison", group))
             self._drawn[group] = index, np.ascontiguousarray(drawn.T)
 
-    def of(self, name: str) -> Counts:
+    def for_set(self, name: str) -> Counts:
         """The draws of the speakers of a set, in their order."""
         index, drawn = self._drawn[self._group[name]]
         return drawn[[index[spk] for spk in self._speakers[name]]]
@@ -160,7 +158,7 @@ class TrialSet:
     def sample(self, one: Measured, draws: Draws) -> Sampled:
         """Resample the metric of a record."""
         trials, metric = self.scored(one), one.record.metric
-        drawn = np.ascontiguousarray(draws.of(one.record.set).T)
+        drawn = np.ascontiguousarray(draws.for_set(one.record.set).T)
         samples, _ = resample(SortedTrials.of(trials), drawn, [STATISTICS[metric]])
         targets = {self.speakers.names[i] for i in trials.enroll[trials.is_target]}
         who = frozenset(_qualified(one.record.set, spk) for spk in targets)
@@ -187,7 +185,7 @@ def _disclosures(found: Sequence[Measured], resamples: int, seed: int) -> list[S
         if (path, estimator) not in known:
             ranks = ranked[path].ranks
             whole = resampled(ranks, np.ones((1, ranks.n_speakers)), estimator)
-            known[path, estimator] = whole, resampled(ranks, draws.of(name).T, estimator)
+            known[path, estimator] = whole, resampled(ranks, draws.for_set(name).T, estimator)
         value, samples = (getattr(part, DISCLOSURES[one.record.metric]) for part in known[path, estimator])
         who = frozenset(_qualified(name, spk) for spk in speakers[name])
         sampled.append(Sampled(one.record, float(value[0]), samples, who, draws.group(name)))
@@ -212,10 +210,10 @@ def _word_errors(found: Sequence[Measured], resamples: int, seed: int) -> list[S
     draws = Draws(speakers, resamples, seed)
     sampled = []
     for one, errors in counted:
-        name, drawn = one.record.set, draws.of(one.record.set)
-        wrong, said = (np.einsum("s,sr->r", part, drawn) for part in (errors.errors, errors.words))
+        name, drawn = one.record.set, draws.for_set(one.record.set)
+        wrong, words = (np.einsum("s,sr->r", part, drawn) for part in (errors.errors, errors.words))
         with np.errstate(invalid="ignore", divide="ignore"):
-            samples = np.where(said > 0, 100 * wrong / said, np.nan)
+            samples = np.where(words > 0, 100 * wrong / words, np.nan)
         value = 100 * float(errors.errors.sum() / errors.words.sum())
         who = frozenset(_qualified(name, spk) for spk in errors.speakers)
         sampled.append(Sampled(one.record, value, samples, who, draws.group(name)))

@@ -2,11 +2,11 @@
 
 Planned are the comparisons that an evaluation is made for: of every pair of systems the EER of the edition against one
 attacker and the word error rate of one recogniser, both as the mean over the test sets. The attacker is the strongest
-one that all systems met, by the kind of its attack and then by its mean EER over all systems, which favours none of
+one that all systems were attacked by: by its attack model, then by its mean EER over all systems, which favours none of
 them. Holm's correction goes over all planned tests, so that the chance of any false alarm among them is 5 %.
 
 All other differences (single sets, development sets, other attackers, min Cllr, what ranks disclose) have uncorrected p
-values: they are for finding things, not for showing them. What a test is like is told in `vpeval.metrics.paired`.
+values: they are for finding effects, not for proving them. `vpeval.metrics.paired` describes the test.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vpeval.measures.disclosure import DISCLOSURES
 from vpeval.metrics.holm import holm
 from vpeval.metrics.intervals import FEWEST
 from vpeval.metrics.paired import assess
@@ -29,7 +30,7 @@ from vpeval.records.metrics import describe, rank
 from vpeval.records.names import SetName
 from vpeval.records.record import Record
 from vpeval.results.overview import aligned
-from vpeval.results.resampled import DISCLOSURES, Measured, Sampled, sample
+from vpeval.results.resampled import Measured, Sampled, sample
 
 PLANNED, EXPLORATORY = "planned", "exploratory"
 Way = tuple[str, str]
@@ -40,7 +41,7 @@ class _Measure(NamedTuple):
     """What was measured: metric, attacker or recogniser, condition, set or partition, and how ranks were counted."""
 
     metric: str
-    attacker: str
+    model: str
     condition: str
     name: str
     estimator: str = ""
@@ -62,15 +63,15 @@ def differences(
     main = {*_main_attack(found), *_main_recogniser(found)}
 
     def is_planned(record: Record) -> bool:
-        return _partition(record) == test and (record.attacker, record.condition) in main
+        return _partition(record) == test and (record.model, record.condition) in main
 
-    looked_at = found if explore else [one for one in found if is_planned(one.record)]
-    sampled = sample(looked_at, data, resamples, seed, lambda record: explore and is_planned(record))
+    examined = found if explore else [one for one in found if is_planned(one.record)]
+    sampled = sample(examined, data, resamples, seed, lambda record: explore and is_planned(record))
     planned: list[Record] = []
     exploratory: list[Record] = []
     for measure, systems in _measures(sampled).items():
         family = exploratory
-        if measure.name == test and measure.metric != "min_cllr" and (measure.attacker, measure.condition) in main:
+        if measure.name == test and measure.metric != "min_cllr" and (measure.model, measure.condition) in main:
             family = planned
         for one, other in combinations(systems, 2):
             if versus in ("", one, other):
@@ -78,10 +79,10 @@ def differences(
                 record = _difference(measure, *pair, systems, seed)
                 if record:
                     family.append(record)
-    told = [record.with_notes({"family": PLANNED}) for record in sorted(_holm(planned), key=_order)]
+    tested = [record.with_notes({"family": PLANNED}) for record in sorted(_holm(planned), key=_order)]
     if explore:
-        told += [record.with_notes({"family": EXPLORATORY}) for record in sorted(exploratory, key=_order)]
-    return told
+        tested += [record.with_notes({"family": EXPLORATORY}) for record in sorted(exploratory, key=_order)]
+    return tested
 
 
 def render_differences(records: Sequence[Record], significance: float) -> str:
@@ -107,13 +108,13 @@ def render_differences(records: Sequence[Record], significance: float) -> str:
 
 def plan_in_words(planned: Sequence[Record]) -> str:
     """What the planned tests compare."""
-    told = []
+    compared = []
     for r in {record.metric: record for record in planned}.values():
-        by = f"against {r.attacker} ({attack_model(r)})" if attack_model(r) else f"of {r.attacker}"
-        told.append(f"{describe(base_metric(r)).title} {by}")
+        by = f"against {r.attacker} ({attack_model(r)})" if attack_model(r) else f"of {r.model}"
+        compared.append(f"{describe(base_metric(r)).title} {by}")
     return (
-        f"Mean of the {planned[0].set} sets: {' and '.join(told)}. Paired tests on the same speakers, drawn again for "
-        "both systems alike."
+        f"Mean of the {planned[0].set} sets: {' and '.join(compared)}. Paired tests on the same speakers, drawn again "
+        "for both systems alike."
     )
 
 
@@ -168,12 +169,12 @@ def _main_attack(found: Sequence[Measured]) -> list[Way]:
 
 
 def _main_recogniser(found: Sequence[Measured]) -> list[Way]:
-    """The recogniser of the planned tests: the first one of those that most systems were heard by."""
-    heard: defaultdict[Way, set[str]] = defaultdict(set)
+    """The recogniser of the planned tests: the first one of those that decoded most systems."""
+    decoded: defaultdict[Way, set[str]] = defaultdict(set)
     for record in (one.record for one in found):
         if record.metric == "wer":
-            heard[record.attacker, record.condition].add(record.system)
-    return sorted(heard, key=lambda way: -len(heard[way]))[:1]
+            decoded[record.recogniser, record.condition].add(record.system)
+    return sorted(decoded, key=lambda way: -len(decoded[way]))[:1]
 
 
 def _measures(sampled: Iterable[Sampled]) -> dict[_Measure, dict[str, list[Sampled]]]:
@@ -185,7 +186,7 @@ def _measures(sampled: Iterable[Sampled]) -> dict[_Measure, dict[str, list[Sampl
         for name in dict.fromkeys((partition, r.set)):
             if name and not (name == r.set and r.metric == "min_cllr"):
                 how = str(r.params.get("estimator", "")) if r.metric in DISCLOSURES else ""
-                found[_Measure(r.metric, r.attacker, r.condition, name, how)][r.system].append(one)
+                found[_Measure(r.metric, r.model, r.condition, name, how)][r.system].append(one)
     # The mean over a partition of a single set is that set.
     return {key: dict(systems) for key, systems in found.items() if not _only(key, found)}
 
@@ -229,7 +230,8 @@ def _difference(
         set=measure.name,
         gender=first.gender if measure.name == first.set else "",
         condition=measure.condition,
-        attacker=measure.attacker,
+        attacker=first.attacker,
+        recogniser=first.recogniser,
     )
 
 
@@ -241,4 +243,4 @@ def _holm(records: Sequence[Record]) -> list[Record]:
 
 
 def _order(record: Record) -> tuple[object, ...]:
-    return rank(base_metric(record)), record.condition, record.attacker, record.set not in ("test", "dev")
+    return rank(base_metric(record)), record.condition, record.model, record.set not in ("test", "dev")

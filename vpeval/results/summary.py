@@ -14,36 +14,20 @@ from dataclasses import replace
 from typing import Any
 
 from vpeval.core.errors import InputError
+from vpeval.editions.headline import eer_of, headline_eer, in_challenge_mode, is_eer, with_one_eer
+from vpeval.measures.strongest import STRONGEST, attack_in_words, choice_in_words, sets_in_words, strongest_of
 from vpeval.records.averages import averages, of_all_speakers
 from vpeval.records.costs import costs
-from vpeval.records.metrics import INFERENCE, describe, rank
+from vpeval.records.metrics import BY_SET, EER, INFERENCE, SUMMARY, describe, estimators_of, rank
 from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.records.record import TAGS, Record
-from vpeval.results.headline import EERS, eer_of, in_challenge_mode, with_one_eer
-from vpeval.results.plain import plain_table
-from vpeval.results.shown import show_chance, show_interval, with_null_levels
-from vpeval.results.strongest import strongest_lines
+from vpeval.results.text_tables import plain_table, show_chance, show_interval, with_null_levels
 
 WIDTH = 120
 _TALL = 20
 _ONE_SYSTEM = 2  # original speech and a system: there is room for all attackers
 _GAP = "  "
 _ABSENT = "-"
-_VERIFICATION = (*EERS, "min_cllr", "cllr")
-_SHARED = (
-    *("min_dcf", "dsys_null", "d_diag", "emotion_accuracy", "strongest_attack", "attributes_alone", "attributes_left"),
-    *("linkability_extrapolation_error", "singling_out_extrapolation_error"),
-)
-"""Metrics that say again what others of the summary say, or have a line of their own; they are in the other files."""
-_TELLING = {
-    **dict.fromkeys(("linkability", "singling_out", "one_minus_eer"), ("N", "L")),
-    **dict.fromkeys(("linkability_side", "singling_out_side"), ("N", "L", "side")),
-    **dict.fromkeys(("linkability_extrapolated", "singling_out_extrapolated", "attributes_found"), ("N", "L")),
-    **dict.fromkeys(("inference_bits", "inference_accuracy", "inference_correlation"), ("attribute", "L")),
-}
-"""Parameters that are told whether or not two numbers differ in them."""
-_COMPARED = {"deid": "oa", "g_vd": "aa"}
-"""Metrics of a comparison with the original data, and the condition that they belong to."""
 _LEGEND = """\
 o-o: original enrolment and trials; o-a: anonymised trials; a-a: both anonymised. [95 % interval].
 {eers}.
@@ -62,8 +46,8 @@ Column = tuple[str, ...]
 def render(records: Sequence[Record], edition: str = "2020") -> str:
     """The summary; every number with its interval, privacy numbers with their chance level.
 
-    Its EER is the one of the edition; that of results which have no such one is told apart by its name. Records of no
-    system and condition, as scorers make them without tags, have a plain table of their own.
+    Its EER is the one of the edition; results without it are shown with the EER that they have, by its name. Records
+    without system and condition, as scorers make them without tags, have a plain table of their own.
     """
     if not records:
         raise InputError("no records to summarise; run the scoring stages first")
@@ -73,11 +57,11 @@ def render(records: Sequence[Record], edition: str = "2020") -> str:
     records = costs(with_one_eer(records, edition))
     systems = [ORIGINAL, *dict.fromkeys(r.system for r in records if r.system != ORIGINAL)]
     verification = [r for r in records if _is_verification(r)]
-    utility = [r for r in records if describe(r.metric).aspect == "utility" and r.metric != "g_vd"]
-    rest = [r for r in with_null_levels(records) if not _is_verification(r) and r.metric not in _SHARED]
-    if any(r.metric == "dsys_calibrated" for r in rest):
-        rest = [r for r in rest if r.metric != "dsys"]  # that of the challenge's files, biased by sample size
-    others = _selected([r for r in rest if describe(r.metric).aspect == "privacy" or r.metric in _COMPARED])
+    shown = [r for r in with_null_levels(records) if SUMMARY in describe(r.metric).shown and not _is_verification(r)]
+    replaced = {describe(record.metric).replaces for record in shown}
+    shown = [record for record in shown if record.metric not in replaced]
+    utility = [r for r in shown if describe(r.metric).aspect == "utility" and not describe(r.metric).condition]
+    others = _selected([r for r in shown if describe(r.metric).aspect == "privacy" or describe(r.metric).condition])
     strongest = _strongest(records)
     if len(systems) > _ONE_SYSTEM:
         verification = _by_strongest(verification, strongest)
@@ -85,7 +69,7 @@ def render(records: Sequence[Record], edition: str = "2020") -> str:
     others = [replace(r, attacker="") for r in _by_strongest(others, strongest)]
     tables = [
         _table("Privacy: speaker verification", "attacker", _fitting(verification), systems),
-        "".join(f"{line}\n" for line in strongest_lines(records, edition)),
+        "".join(f"{line}\n" for line in _strongest_lines(records, edition)),
         _table("Utility", "recogniser", _utility(utility), systems),
         _table(title, "attacker", _without_sets(others), systems),
     ]
@@ -95,29 +79,47 @@ def render(records: Sequence[Record], edition: str = "2020") -> str:
     return "\n".join([*filter(None, tables), legend])
 
 
+def _strongest_lines(records: Iterable[Record], edition: str) -> list[str]:
+    """A line for every system about its strongest attack, by the EER of the edition."""
+    records = [record for record in records if record.metric == STRONGEST]
+    metric = headline_eer((str(record.params.get("eer")) for record in records), edition)
+    lines = []
+    for system in dict.fromkeys(record.system for record in records):
+        if found := strongest_of(records, system, metric):
+            number = f"{describe(STRONGEST).show(found.value)} {show_interval(found)}".rstrip()
+            lines.append(
+                f"{system}: {attack_in_words(found.notes)} is {choice_in_words(found.notes)}: "
+                f"{describe(metric).label} {number}, mean of {sets_in_words(found)}"
+            )
+    return lines
+
+
 def _is_verification(record: Record) -> bool:
-    return record.metric in _VERIFICATION and record.condition in CONDITIONS
+    metric = describe(record.metric)
+    return metric.aspect == "privacy" and BY_SET in metric.shown and record.condition in CONDITIONS
 
 
 def _which_eers(records: Iterable[Record], edition: str) -> str:
     """Whose the EERs of the summary are, in words."""
     own, present = eer_of(edition), {record.metric for record in records}
     words = [f"{describe(own).title}: the EER of VoicePrivacy {edition}"]
-    words += [f"{describe(name).title}: of results without it" for name in EERS if name in present - {own}]
+    words += [
+        f"{describe(name).title}: of results without it" for name in estimators_of(EER) if name in present - {own}
+    ]
     return "; ".join(words)
 
 
 def _utility(records: Sequence[Record]) -> list[Record]:
     """Recognition of all speakers and the averages of the rest; what compares with the original data is anonymised."""
-    shown = [r if r.condition else replace(r, condition="a") for r in records if r.metric not in _SHARED]
-    by_set = [r for r in shown if r.metric in ("wer", "cer", "uar")]
+    shown = [r if r.condition else replace(r, condition="a") for r in records]
+    by_set = [r for r in shown if BY_SET in describe(r.metric).shown]
     return _fitting(of_all_speakers(by_set)) + averages(r for r in shown if r not in by_set)
 
 
 def _fitting(records: list[Record]) -> list[Record]:
     """The records set by set, or averaged where they would fill more than a screen."""
     rows = {(r.metric, r.set, r.gender) for r in records}
-    columns = {(r.system, r.condition, r.attacker) for r in records}
+    columns = {(r.system, r.condition, r.model) for r in records}
     panels = -(-len(columns) // 3)
     return averages(records) if len(rows) * panels > _TALL else records
 
@@ -126,8 +128,8 @@ def _selected(records: list[Record]) -> list[Record]:
     """The few numbers of the last table."""
     chosen = []
     for record in averages(records):
-        if record.metric in _COMPARED and not record.condition:
-            record = replace(record, condition=_COMPARED[record.metric])
+        if not record.condition:
+            record = replace(record, condition=describe(record.metric).condition)
         if record.params.get("estimator") != "beta-binomial":
             chosen.append(record)
     chosen = in_challenge_mode(chosen, lambda record: record)
@@ -151,7 +153,7 @@ def _extreme_sizes(records: list[Record]) -> list[Record]:
     """Of numbers over N speakers and L utterances: few speakers with long speech, many speakers with short speech."""
     sizes: defaultdict[str, set[tuple[Any, Any]]] = defaultdict(set)
     for record in records:
-        if record.params.keys() & {"N", "L"} and record.metric in _TELLING:
+        if record.params.keys() & {"N", "L"} and describe(record.metric).identified_by:
             sizes[record.metric].add((record.params.get("N", 0), record.params["L"]))
     kept = {}
     for metric, pairs in sizes.items():
@@ -181,7 +183,7 @@ def _strongest(records: Iterable[Record]) -> dict[tuple[str, str], str]:
     """The attacker with the lowest mean EER against every system in every condition."""
     eers: defaultdict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
-        if record.metric in EERS:
+        if is_eer(record.metric):
             eers[record.system, record.condition][record.attacker].append(record.value)
     return {
         key: min(found, key=lambda attacker: sum(found[attacker]) / len(found[attacker])) for key, found in eers.items()
@@ -215,18 +217,18 @@ def _attackers(records: Sequence[Record], strongest: Mapping[tuple[str, str], st
 
 
 def _table(title: str, model: str, records: Sequence[Record], systems: Sequence[str]) -> str:
-    """A table of the records; `model` is what the tag attacker stands for."""
+    """A table of the records; `model` is attacker or recogniser."""
     if not records:
         return ""
-    models = sorted({record.attacker for record in records if record.attacker})
+    models = sorted({record.model for record in records if record.model})
     if len(models) == 1:
         title += f" ({model} {models[0]})"
-    telling = _telling_params(records)
+    identifying = _identifying_params(records)
     cells: dict[tuple[Row, Column], str] = {}
     rows: dict[Row, Any] = {}
     columns: dict[Column, Any] = {}
     for record in records:
-        params = {name: record.params[name] for name in telling[record.metric] if name in record.params}
+        params = {name: record.params[name] for name in identifying[record.metric] if name in record.params}
         label = " ".join([describe(record.metric).label, *(f"{name}={value}" for name, value in params.items())])
         place = record.set, record.gender, rank(record.metric), [_sortable(value) for value in params.values()]
         row = next((r for r, p in rows.items() if p == place and r[1] == label), None)
@@ -235,7 +237,7 @@ def _table(title: str, model: str, records: Sequence[Record], systems: Sequence[
             label,
             show_chance(record) if describe(record.metric).aspect == "privacy" else "",
         )
-        column = (record.system, _dashed(record.condition), *([record.attacker] if len(models) > 1 else []))
+        column = (record.system, _dashed(record.condition), *([record.model] if len(models) > 1 else []))
         if (row, column) in cells:
             raise InputError(f"two values of {record.metric} for {' '.join(filter(None, row[:2] + column))}")
         rows[row] = place
@@ -258,16 +260,16 @@ def _condition_rank(record: Record) -> tuple[int, str]:
     return (known.index(record.condition) if record.condition in known else len(known)), record.condition
 
 
-def _telling_params(records: Sequence[Record]) -> dict[str, list[str]]:
-    """Per metric the parameters without which two of its numbers could not be told apart."""
+def _identifying_params(records: Sequence[Record]) -> dict[str, list[str]]:
+    """Per metric the parameters that are shown with its name: those of its description, and those that differ."""
     values: defaultdict[tuple[str, ...], defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for record in records:
         for name, value in record.params.items():
             values[record.metric, *(getattr(record, tag) for tag in TAGS)][name].add(repr(value))
-    telling = defaultdict(list, {metric: list(names) for metric, names in _TELLING.items()})
+    found = {record.metric: list(describe(record.metric).identified_by) for record in records}
     for (metric, *_), params in values.items():
-        telling[metric] += [name for name, seen in params.items() if len(seen) > 1 and name not in telling[metric]]
-    return telling
+        found[metric] += [name for name, seen in params.items() if len(seen) > 1 and name not in found[metric]]
+    return found
 
 
 def _sortable(value: Any) -> tuple[float, str]:

@@ -1,8 +1,8 @@
-"""The few numbers that matter of a system: the one of every metric that says most against its privacy, and utility.
+"""The key numbers of a system: of every privacy metric the one of the most successful attack, and utility.
 
 A number is a mean over the test sets (those of development where there are none), with the weights of the challenges.
 Of the numbers of a privacy metric the one of the most successful attack counts, among all speakers that there are and
-with the least speech. Of utility the first recogniser that heard most systems speaks for all of them.
+with the least speech. Utility is that by the first recogniser of those that decoded most systems.
 """
 
 from __future__ import annotations
@@ -11,18 +11,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from vpeval.editions.headline import headline_eer, in_challenge_mode, is_eer
+from vpeval.measures.strongest import strongest_of
 from vpeval.records.averages import averages, of_all_speakers
-from vpeval.records.metrics import Metric, describe
+from vpeval.records.metrics import KEY, Metric, describe, shown_in
 from vpeval.records.names import ORIGINAL
 from vpeval.records.record import Record
-from vpeval.results.headline import EERS, headline_eer, in_challenge_mode
-from vpeval.results.shown import with_null_levels
-from vpeval.results.strongest import strongest_of
-
-_PRIVACY = ("min_cllr", "dsys_calibrated", "linkability", "singling_out", "srd_idr")
-_UTILITY = ("wer", "uar", "pitch_correlation", "g_vd")
-_INSTEAD = {"dsys_calibrated": "dsys"}
-"""What tables of other makers have in place of a metric."""
+from vpeval.results.text_tables import with_null_levels
 
 
 @dataclass(frozen=True)
@@ -37,31 +32,33 @@ def key_numbers(records: Iterable[Record], systems: Sequence[str], edition: str)
     """At most ten numbers of every system: the EER of the edition, the other privacy metrics, then utility."""
     records = with_null_levels(records)
     eer = headline_eer((record.metric for record in records), edition)
+    others = [metric for metric in shown_in(KEY) if not is_eer(metric.name)]
+    others.sort(key=lambda metric: (metric.aspect == "utility", metric.key_place))
     found = []
-    for metric in (eer, *_PRIVACY, *_UTILITY):
-        own: dict[str, Record] = {}
-        for name in (metric, *filter(None, [_INSTEAD.get(metric)])):
-            own = own or _of_systems(records, systems, name)
+    for metric in (describe(eer), *others):
+        own = _of_systems(records, systems, metric)
+        if not own and metric.replaces:
+            own = _of_systems(records, systems, describe(metric.replaces))  # tables of other makers
         if own:
             found.append(KeyNumber(describe(next(iter(own.values())).metric), own))
     return found
 
 
-def _of_systems(records: Sequence[Record], systems: Sequence[str], metric: str) -> dict[str, Record]:
-    if metric in _UTILITY:
-        return utility(records, systems, metric)
-    own = {system: worst for system in systems if (worst := worst_case(records, system, metric))}
+def _of_systems(records: Sequence[Record], systems: Sequence[str], metric: Metric) -> dict[str, Record]:
+    if metric.aspect == "utility":
+        return utility(records, systems, metric.name)
+    own = {system: worst for system in systems if (worst := worst_case(records, system, metric.name))}
     if ORIGINAL in own and (others := [own[system] for system in own if system != ORIGINAL]):
-        own[ORIGINAL] = beside(records, others[0]) or own[ORIGINAL]
+        own[ORIGINAL] = original_baseline(records, others[0]) or own[ORIGINAL]
     return own
 
 
 def worst_case(records: Iterable[Record], system: str, metric: str) -> Record | None:
-    """What the most successful attack on a system has; an EER with the interval that accounts for the choice of it."""
+    """The number of the most successful attack on a system; an EER with an interval that accounts for that choice."""
     records = list(records)
     found = _means(record for record in records if record.system == system and record.metric == metric)
-    worst = _most_telling(found)
-    if worst is None or metric not in EERS:
+    worst = _worst(found)
+    if worst is None or not is_eer(metric):
         return worst
     chosen = strongest_of(records, system, metric)
     if chosen is None or (chosen.notes["chosen"], chosen.notes["chosen_condition"]) != (
@@ -69,21 +66,21 @@ def worst_case(records: Iterable[Record], system: str, metric: str) -> Record | 
         worst.condition,
     ):
         return worst
-    told = {name: chosen.notes[name] for name in ("attackers", "attacks")}
-    return replace(worst, lower=chosen.lower, upper=chosen.upper).with_notes(told)
+    choice = {name: chosen.notes[name] for name in ("attackers", "attacks")}
+    return replace(worst, lower=chosen.lower, upper=chosen.upper).with_notes(choice)
 
 
-def beside(records: Iterable[Record], number: Record) -> Record | None:
-    """The number of original speech to hold against that of a system: by the same attacker, if it was tried on it."""
+def original_baseline(records: Iterable[Record], number: Record) -> Record | None:
+    """The number of original speech to compare that of a system with: by the same attacker, where there is one."""
     own = _means(r for r in records if r.system == ORIGINAL and r.metric == number.metric)
-    return _most_telling([r for r in own if r.attacker == number.attacker] or own)
+    return _worst([r for r in own if r.attacker == number.attacker] or own)
 
 
 def utility(records: Iterable[Record], systems: Sequence[str], metric: str) -> dict[str, Record]:
     """A number of utility of every system, all by the recogniser and the rules that most of them have it by."""
     ways: defaultdict[tuple[str, str], dict[str, Record]] = defaultdict(dict)
     for record in _means(of_all_speakers(r for r in records if r.metric == metric and r.system in systems)):
-        ways[record.attacker, repr(sorted(record.params.items()))].setdefault(record.system, record)
+        ways[record.model, repr(sorted(record.params.items()))].setdefault(record.system, record)
     # With the large language model, where recognisers have two: that is the challenge's.
     return max(ways.values(), key=lambda way: (len(way), _has_large_model(way.values())), default={})
 
@@ -99,7 +96,7 @@ def _means(records: Iterable[Record]) -> list[Record]:
     return [r for r in found if r.set == "test"] or [r for r in found if r.set == "dev"] or found
 
 
-def _most_telling(records: Sequence[Record]) -> Record | None:
+def _worst(records: Sequence[Record]) -> Record | None:
     """At the largest N and the smallest L the number that is farthest from what a participant wants."""
     if sized := [r for r in records if all(isinstance(r.params.get(name), int) for name in ("N", "L"))]:
         size = max((r.params["N"], -r.params["L"]) for r in sized)

@@ -1,8 +1,18 @@
-"""What is in a submission archive: digests of its files, its texts, the length and level of its audio.
+"""A submission archive: where things are in it, and what it holds.
+
+Everything lies in one directory::
+
+    <system>/manifest.json                            edition, versions, seeds, size and SHA-256 of every other file
+    <system>/system_description.md                    to be filled in
+    <system>/results/results.txt                      the result files of the edition
+    <system>/scores/ASV-<enrolls>-<trials>/scores     <spk> <utt> <score>
+    <system>/text/ASR-<set>/text                      what the recogniser understood
+    <system>/data/<set>_<system>/wav/<utt>.wav        16 kHz, mono, 16 bit
+    <system>/data/<set>_<system>/{wav.scp,utt2spk,…}  the files of the data directory
 
 The archive is read once from front to back. A member that could do harm (a link, a device, a path that leads outside)
-is a violation and is not read. Texts wait in a temporary folder under names of our own; of audio only a few numbers
-are kept. Whatever an archive holds, this needs little memory.
+is a violation and is not read. Texts are kept in a temporary directory under names of our own; of audio only a few
+numbers are kept. Whatever an archive holds, this needs little memory.
 """
 
 from __future__ import annotations
@@ -10,6 +20,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import io
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,9 +31,13 @@ import numpy as np
 from vpeval.audio.io import RATE, read_wave_header
 from vpeval.data.layout import first_few
 from vpeval.data.validate import Problem
-from vpeval.submission.layout import is_safe
 from vpeval.submission.tar import Broken, Member, members
 
+MANIFEST = "manifest.json"
+DESCRIPTION = "system_description.md"
+FORMAT = 1
+
+_SAFE = re.compile(r"[A-Za-z0-9._+=@,^-]+(?:/[A-Za-z0-9._+=@,^-]+)*")
 _MOST_MEMBERS = 200_000
 _LONGEST_NAME = 256
 _LARGEST_WAVE = 64 << 20
@@ -32,7 +47,12 @@ _KEPT = 1000
 _BLOCK = 1 << 20
 
 MOST_LINES = 400_000
-"""How many lines of a file are looked at where nothing says how many there should be."""
+"""How many lines of a file are read where the expected number is not known."""
+
+
+def is_safe(name: str) -> bool:
+    """Whether the name of a member stays inside its directory on every system and has no unusual characters."""
+    return bool(_SAFE.fullmatch(name)) and not any(part in (".", "..") for part in name.split("/"))
 
 
 @dataclass(frozen=True)
@@ -45,8 +65,8 @@ class Sound:
     digest: bytes
 
     @classmethod
-    def of(cls, samples: np.ndarray) -> Sound:
-        """Of 16-bit samples."""
+    def from_samples(cls, samples: np.ndarray) -> Sound:
+        """Measure 16-bit samples."""
         total = squares = 0.0
         peak = 0
         for start in range(0, len(samples), _BLOCK):
@@ -62,10 +82,10 @@ class Sound:
 
 @dataclass
 class Archive:
-    """What is in an archive and what is wrong with it; `room` is a folder for its texts."""
+    """What is in an archive and what is wrong with it; `work_dir` is for copies of its texts."""
 
     path: Path
-    room: Path
+    work_dir: Path
     found: dict[Problem, None] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     digests: dict[str, tuple[int, bytes]] = field(default_factory=dict)
@@ -86,7 +106,7 @@ class Archive:
             self.found[problem] = None
 
     def under(self, folder: str) -> dict[str, list[str]]:
-        """The files below `folder`, by the name of the folder in it."""
+        """The files below a directory, by the name of the directory in it."""
         found: defaultdict[str, list[str]] = defaultdict(list)
         for name in self.digests:
             parts = PurePosixPath(name).parts
@@ -141,7 +161,7 @@ def scan(archive: Archive) -> None:
         for count, member in enumerate(members(archive.path)):
             if count >= _MOST_MEMBERS:
                 raise Broken(f"has more than {_MOST_MEMBERS} members, and was read no further")
-            _take(archive, member)
+            _read_member(archive, member)
     except Broken as error:
         archive.complain("", str(error), "pack it again", "archive")
     if len(archive.tops) > 1:
@@ -149,7 +169,7 @@ def scan(archive: Archive) -> None:
         archive.complain("", f"has several folders at its top ({some})", "put everything into one folder", "layout")
 
 
-def _take(archive: Archive, member: Member) -> None:
+def _read_member(archive: Archive, member: Member) -> None:
     if member.kind == "directory" and is_safe(member.name.rstrip("/")):
         return
     if not is_safe(member.name) or len(member.name) > _LONGEST_NAME:
@@ -173,12 +193,12 @@ def _take(archive: Archive, member: Member) -> None:
     if member.size > (_LARGEST_WAVE if name.endswith(".wav") else _LARGEST_TEXT):
         archive.complain(name, f"has {member.size} bytes", "no file of a submission is that large", "size")
     elif name.endswith(".wav"):
-        _take_wave(archive, name, member)
+        _read_audio_member(archive, name, member)
     else:
-        _take_text(archive, name, member)
+        _read_text_member(archive, name, member)
 
 
-def _take_wave(archive: Archive, name: str, member: Member) -> None:
+def _read_audio_member(archive: Archive, name: str, member: Member) -> None:
     content = bytearray()
     for chunk in member.chunks():
         content += chunk
@@ -187,15 +207,15 @@ def _take_wave(archive: Archive, name: str, member: Member) -> None:
     if fault:
         archive.complain(name, fault, f"write {RATE} Hz, mono, 16-bit PCM WAV", "audio")
     else:
-        archive.sounds[name] = Sound.of(samples)
+        archive.sounds[name] = Sound.from_samples(samples)
 
 
-def _take_text(archive: Archive, name: str, member: Member) -> None:
+def _read_text_member(archive: Archive, name: str, member: Member) -> None:
     if archive.text_bytes + member.size > _ALL_TEXTS:
         raise Broken(f"has more than {_ALL_TEXTS >> 30} GB beside its audio, and was read no further")
     archive.text_bytes += member.size
     digest, decoder = hashlib.sha256(), codecs.getincrementaldecoder("utf-8")()
-    copy = archive.room / str(len(archive.texts))
+    copy = archive.work_dir / str(len(archive.texts))
     is_text = True
     with open(copy, "wb") as file:
         for chunk in member.chunks():

@@ -8,9 +8,10 @@ verified is listed: there are no violations only where that list is empty, too.
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path, PurePosixPath
@@ -19,18 +20,21 @@ from typing import Any
 from vpeval.core.errors import InputError
 from vpeval.data.text import NORMALIZERS
 from vpeval.data.validate import Problem
-from vpeval.records.names import TEXT_RULES
+from vpeval.editions.base import FORM, Edition, ResultFile, Topic, editions
+from vpeval.editions.headline import is_eer
+from vpeval.networks.configs import find_config
+from vpeval.records.names import SetName
 from vpeval.records.record import Record
-from vpeval.results.editions import EDITIONS
 from vpeval.results.load import Source, read
-from vpeval.submission.archive import Archive, scan
-from vpeval.submission.data import Sets, check_data
-from vpeval.submission.layout import MANIFEST
-from vpeval.submission.numbers import Evidence, compare, gather
-from vpeval.submission.requirements import check_completeness, check_description
+from vpeval.submission.archive import DESCRIPTION, MANIFEST, Archive, scan
+from vpeval.submission.recompute import Evidence, compare, gather
+from vpeval.submission.sets import Sets, check_data
 
-_RESULTS = 1 << 20
+_SMALL = 1 << 20
 _MANIFEST = 32 << 20
+_LEAST_WORDS = 20
+REQUIREMENT = "requirement"
+"""The kind of violations by what is lacking; all others are by what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -79,24 +83,24 @@ def check(
     `originals` are the original data directories of all sets that must be there; `edition` is that of the manifest
     unless given; `attackers` is the folder with the configurations of all attackers that count.
     """
-    with tempfile.TemporaryDirectory(prefix="submission-") as room:
-        archive = Archive(Path(path), Path(room))
+    with tempfile.TemporaryDirectory(prefix="submission-") as work_dir:
+        archive = Archive(Path(path), Path(work_dir))
         if not archive.path.is_file():
             archive.complain("", "no such file", "check the path", "archive")
             return _verdict(archive)
         scan(archive)
         manifest = _manifest(archive)
-        edition = edition or str(manifest.get("edition", ""))
         system = _system(archive, manifest)
-        results = _results(archive, edition)
-        sets, compared = check_data(archive, edition, system, originals)
-        evidence = gather(archive, sets, system, _rules(archive, manifest, edition))
+        challenge = _edition(archive, edition or str(manifest.get("edition", "")))
+        results = _results(archive, challenge)
+        sets, compared = check_data(archive, challenge, system, originals)
+        evidence = gather(archive, sets, system, _rules(archive, manifest, challenge))
         shown = _shown(archive, manifest, evidence, attackers)
         recomputed = compare(archive, results, evidence, shown)
-        check_completeness(archive, edition, results, evidence, sets, shown)
-        check_description(archive, edition)
+        _check_completeness(_Submission(archive, challenge, results, evidence, sets, shown))
+        _check_description(archive, challenge)
         rescored = _rescore(archive, sets, evidence, system, manifest, rescoring)
-        _admit(archive, originals)
+        _list_unverified(archive, originals)
         return _verdict(archive, recomputed, rescored, compared)
 
 
@@ -155,16 +159,25 @@ def _system(archive: Archive, manifest: Mapping[str, Any]) -> str:
     return top
 
 
-def _rules(archive: Archive, manifest: Mapping[str, Any], edition: str) -> str:
+def _edition(archive: Archive, name: str) -> Edition:
+    """The edition; an unknown one is a violation and requires nothing in particular."""
+    if name in editions():
+        return editions()[name]
+    named = f"edition {name!a}" if name else "no edition is named; this"
+    archive.complain(MANIFEST, f"{named} is none of {', '.join(editions())}", "say --edition", "manifest")
+    return Edition(name, eer="eer_kaldi", text_rules="vpc2020", files=(), topics=())
+
+
+def _rules(archive: Archive, manifest: Mapping[str, Any], edition: Edition) -> str:
     """The text rules by which words are counted: those of the edition unless the recipe has others, which is noted."""
-    usual = TEXT_RULES.get(edition, "vpc2020")
+    usual = edition.text_rules
     shown = manifest.get("shown")
     named = shown.get("text_rules", usual) if isinstance(shown, dict) else usual
     if named not in NORMALIZERS:
         archive.complain(MANIFEST, f"knows no text rules {named!a}", "pack again", "manifest")
         return usual
     if named != usual:
-        archive.noted.append(f"words are counted by the rules {named}, not by {usual} as edition {edition} does")
+        archive.noted.append(f"words are counted by the rules {named}, not by {usual} as edition {edition.name} does")
     return str(named)
 
 
@@ -172,7 +185,7 @@ def _shown(archive: Archive, manifest: Mapping[str, Any], evidence: Evidence, at
     """Whose numbers the results show; they must be attackers that the organiser knows."""
     known = sorted({one.attacker for one in evidence.attacks})
     for name in known:
-        if attackers and name and not (attackers / f"{name}.yaml").is_file():
+        if attackers and name and not find_config(attackers / f"{name}.yaml").is_file():
             message = f"there is no attacker '{name}' in {attackers}"
             archive.complain("scores", message, "attack with the attackers of the challenge", "attackers")
     named = manifest.get("shown")
@@ -185,20 +198,17 @@ def _shown(archive: Archive, manifest: Mapping[str, Any], evidence: Evidence, at
     return shown
 
 
-def _results(archive: Archive, edition: str) -> dict[str, list[Record]]:
-    """The records of the results files by their names; they must be those of the edition, and readable."""
-    if edition not in EDITIONS:
-        named = f"edition {edition!a}" if edition else "no edition is named; this"
-        archive.complain(MANIFEST, f"{named} is none of {', '.join(EDITIONS)}", "say --edition", "manifest")
+def _results(archive: Archive, edition: Edition) -> dict[str, list[Record]]:
+    """The records of the result files by their names; they must be those of the edition, and readable."""
     found = [name for name in archive.texts if name.startswith("results/")]
-    for file in EDITIONS.get(edition, ()):
+    for file in edition.file_names:
         if f"results/{file}" not in found:
             archive.complain(f"results/{file}", "is missing", "write it with local/write_results.py", "missing file")
     records: dict[str, list[Record]] = {}
     for name in found:
-        if PurePosixPath(name).name not in EDITIONS.get(edition, ()):
-            archive.complain(name, f"is no results file of edition {edition}", "remove it", "layout")
-        elif archive.text(name, _RESULTS) is not None:
+        if PurePosixPath(name).name not in edition.file_names:
+            archive.complain(name, f"is no results file of edition {edition.name}", "remove it", "layout")
+        elif archive.text(name, _SMALL) is not None:
             copy = archive.texts[name]
             try:
                 records[name] = read(Source(copy, "submission"))
@@ -206,6 +216,108 @@ def _results(archive: Archive, edition: str) -> dict[str, list[Record]]:
                 message = str(error).removeprefix(str(copy)).lstrip(":")
                 archive.complain(name, f"cannot be read: {message}", "write it again", "results")
     return records
+
+
+@dataclass(frozen=True)
+class _Submission:
+    """What was found in an archive."""
+
+    archive: Archive
+    edition: Edition
+    results: Mapping[str, Sequence[Record]]
+    evidence: Evidence
+    sets: Sets
+    shown: Mapping[str, str]
+
+    def has(self, name: str, file: str) -> bool:
+        """Whether a set has a file of a data directory."""
+        if self.sets.originals:
+            return Path(self.sets.originals[name], file).is_file()
+        folders = [folder for folder, base in self.sets.folders.items() if base == name]
+        return any(f"data/{folder}/{file}" in self.archive.texts for folder in folders)
+
+    def lacks(self, place: str, message: str, remedy: str) -> None:
+        """Note that something is missing that the edition requires."""
+        self.archive.complain(place, message, remedy, REQUIREMENT)
+
+
+def _check_completeness(submission: _Submission) -> None:
+    """Note what the results lack: numbers of trials, words and emotions of the sets that were given."""
+    for file in submission.edition.files:
+        if f"results/{file.name}" in submission.results:
+            _check_file(submission, file)
+    requires = f"edition {submission.edition.name} requires"
+    for name, path in submission.sets.originals.items():
+        parts = SetName.parse(name)
+        if path in submission.evidence.recognised:
+            continue
+        if (path / "text").is_file() and parts and parts.role in ("trials", "asr"):
+            message = f"{requires} word error rates, and there are no transcripts of {name}"
+            submission.lacks("text", message, "recognise it (stage 10) and pack again")
+        if submission.edition.requires_uar and (path / "utt2emo").is_file():
+            message = f"{requires} the UAR of emotions, and there are no predictions of {name}"
+            submission.lacks("emotions", message, "recognise emotions (stage 10) and pack again")
+
+
+def _check_file(submission: _Submission, file: ResultFile) -> None:
+    """Note which numbers one result file lacks."""
+    place, records = f"results/{file.name}", submission.results[f"results/{file.name}"]
+    have = {(r.attacker, r.set, r.condition) for r in records if is_eer(r.metric)}
+    for trials in (name for name in submission.sets.names if submission.has(name, "trials")):
+        for attacker, condition in file.attacks or _attacks_shown(submission, trials):
+            if not any((name, trials, condition) in have for name in {attacker, ""}):
+                message = f"lacks the EER{f' of {attacker}' if attacker else ''} of {trials} in condition {condition}"
+                submission.lacks(place, message, "measure it (stages 4 to 6) and pack again")
+    emotions = submission.evidence.emotions if submission.edition.requires_uar else {}
+    for metric, found in (("wer", submission.evidence.words), ("uar", emotions)):
+        rates = {(record.set, record.condition) for record in records if record.metric == metric}
+        for name, side in sorted({(name, side) for name, side, _ in found} - rates):
+            message = f"lacks the {metric.upper()} of {name} {side}, though what it is made of was packed"
+            submission.lacks(place, message, "write the results again")
+
+
+def _attacks_shown(submission: _Submission, trials: str) -> Iterator[tuple[str, str]]:
+    """The conditions that a file of one attacker must have of a set of trials; it does not name the attacker."""
+    own = (submission.shown.get("attacker"), trials)
+    scored = {one.condition for one in submission.evidence.attacks if (one.attacker, one.trials) == own}
+    return (("", condition) for condition in sorted({"oo", "aa", *scored}))
+
+
+def _check_description(archive: Archive, edition: Edition) -> None:
+    """Note what the description lacks: an empty one, and the form as it is packed, describe nothing."""
+    remedy = "fill it in and pack it (run.sh --stage 12 --description FILE)"
+    if DESCRIPTION not in archive.digests:
+        archive.complain(DESCRIPTION, "is missing", "describe the system", "missing file")
+        return
+    text = archive.text(DESCRIPTION, _SMALL)
+    if text is None:
+        return
+    written, answers = _without_form(text)
+    if len(re.findall(r"\w+", written)) < _LEAST_WORDS:
+        archive.complain(DESCRIPTION, "describes nothing", remedy, REQUIREMENT)
+        return
+    for topic in edition.topics:
+        if not answers.get(topic) and not re.search(topic.words, written, re.IGNORECASE):
+            title = topic.title[0].lower() + topic.title[1:]
+            message = f"does not tell what edition {edition.name} asks for: {title}"
+            archive.complain(DESCRIPTION, message, remedy, REQUIREMENT)
+
+
+def _without_form(text: str) -> tuple[str, dict[Topic | None, str]]:
+    """What a person wrote, and the answers to points of the form."""
+    answers: dict[Topic | None, str] = {}
+    own: list[str] = []
+    topic: Topic | None = None
+    for line in text.splitlines():
+        found = next((one for one in FORM if line.lstrip("-*# ").startswith(one.title)), None)
+        if found:
+            topic, line = found, line.lstrip("-*# ").removeprefix(found.title).lstrip(":")
+        elif re.match(r"# System description:|To be filled in|Results: see", line):
+            topic, line = None, ""
+        if line.strip():
+            own.append(line)
+            answers[topic] = f"{answers.get(topic, '')} {line}".strip()
+    return "\n".join(own), answers
 
 
 def _rescore(
@@ -224,8 +336,8 @@ def _rescore(
     return rescore(archive, sets, list(evidence.attacks), system, manifest, rescoring)
 
 
-def _admit(archive: Archive, originals: Sequence[Path]) -> None:
-    """Say what nobody has looked at."""
+def _list_unverified(archive: Archive, originals: Sequence[Path]) -> None:
+    """List what was not checked."""
     if not originals:
         archive.unverified.append("ids, labels, texts and audio: no original data were given to compare with")
     if archive.under("text"):

@@ -31,13 +31,12 @@ from vpeval.core.publish import refuse_overlap
 from vpeval.core.tables import read_lines, read_rows
 from vpeval.data import layout as data_layout
 from vpeval.data.directory import DataDir
+from vpeval.editions.base import FORM
 from vpeval.records.names import CONDITIONS
 from vpeval.records.record import Record
-from vpeval.submission.layout import DESCRIPTION, FORMAT, MANIFEST, is_safe
-from vpeval.submission.requirements import form
+from vpeval.submission.archive import DESCRIPTION, FORMAT, MANIFEST, is_safe
 
 _PACKAGES = ("numpy", "scipy", "soundfile", "torch", "speechbrain", "faster-whisper")
-_RECOGNISED = ("wer", "cer", "uar", "emotion_accuracy")
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Contents:
 
     `run` is a run directory with its scores, `data` are the original data directories: the anonymised one of
     ``data/x`` is ``data/x_<system>``. `results` are texts of results files by name, `records` what they were made from,
-    and `shown` says whose numbers they show, as `vpeval.results.editions.render` takes it.
+    and `shown` says whose numbers they show, as `vpeval.editions.result_files.render` takes it.
     """
 
     edition: str
@@ -104,6 +103,16 @@ class _Gzip:
         self._file.write(self._packer.flush())
 
 
+def _form(contents: Contents, recipes: str) -> str:
+    """The system description, to be filled in."""
+    points = "".join(f"- {topic.title}:\n" for topic in FORM)
+    return (
+        f"# System description: {contents.system}\n\nTo be filled in by the participants. What the challenges ask for:"
+        f"\n\n{points}\nResults: see `results/`. Recipe `{recipes}`, edition {contents.edition}, base seed "
+        f"{contents.seed}.\n"
+    )
+
+
 def read_description(path: Path) -> str:
     """A system description that somebody wrote."""
     text = "\n".join(line for _, line in read_lines(path, blanks=True))
@@ -136,7 +145,7 @@ def _sources(contents: Contents) -> dict[str, Callable[[], bytes]]:
     recipes = ", ".join(sorted({record.recipe for record in contents.records if record.recipe}))
     text = contents.description
     if text is None:
-        text = form(contents.system, recipes, contents.edition, contents.seed)
+        text = _form(contents, recipes)
     sources = {DESCRIPTION: _text(text)}
     for name, result in contents.results.items():
         sources[f"results/{name}"] = _text(result)
@@ -234,7 +243,7 @@ def _manifest(contents: Contents, files: Mapping[str, dict[str, Any]]) -> dict[s
         "system": contents.system,
         "recipes": sorted({record.recipe for record in contents.records if record.recipe}),
         "attackers": sorted({r.attacker for r in contents.records if r.attacker and r.condition in CONDITIONS}),
-        "recognisers": sorted({r.attacker for r in contents.records if r.attacker and r.metric in _RECOGNISED}),
+        "recognisers": sorted({record.recogniser for record in contents.records if record.recogniser}),
         "shown": _shown(contents),
         "seeds": {"base": contents.seed, "intervals": sorted(seeds)},
         "versions": {"vpeval": vpeval.__version__, "python": platform.python_version(), **_versions()},

@@ -1,6 +1,6 @@
-"""Score a random sample of trials again, from the audio of a submission: the last answer to made-up scores.
+"""Score a random sample of trials again, from the audio of a submission, to find made-up scores.
 
-The sample is drawn anew every time, so that nobody can know which trials will be looked at. An attacker that was
+The sample is drawn anew every time, so that nobody can know which trials will be scored. An attacker that was
 trained is taken from the organiser's own models, never from the archive.
 """
 
@@ -15,18 +15,19 @@ import numpy as np
 
 from vpeval.asv.attackers import FUSION, PRETRAINED, Attacker, read_attacker
 from vpeval.asv.backend import Backend, load
-from vpeval.asv.encoders import Encoder, load_encoder
 from vpeval.asv.scoring import score_trials
 from vpeval.audio.io import read_audio
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.core.tables import read_table
-from vpeval.data.layout import name_some
+from vpeval.data.layout import first_few
 from vpeval.data.pairs import Pair, PairRows
-from vpeval.embeddings.directory import Embeddings, group_rows
+from vpeval.embeddings.speaker_vectors import Embeddings, group_rows
+from vpeval.networks.configs import find_config
+from vpeval.networks.encoders import Encoder, load_encoder
 from vpeval.submission.archive import Archive
-from vpeval.submission.data import Sets
-from vpeval.submission.numbers import Scored, read_labels, read_submitted
+from vpeval.submission.recompute import Scored, read_labels, read_submitted
+from vpeval.submission.sets import Sets
 from vpeval.submission.tar import members
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ def rescore(
         archive.unverified.append("scores: are calibrated, and were not made again from the audio")
         return []
     drawn = {scored: _draw(archive, scored, sets, how) for scored in attacks}
-    listener = _Listener(_Audio(archive, sets, system, _heard(drawn, sets)))
-    return [said for scored, pairs in drawn.items() if (said := _one(archive, scored, pairs, system, listener, how))]
+    embedder = _Embedder(_Audio(archive, sets, system, _needed(drawn, sets)))
+    return [words for scored, pairs in drawn.items() if (words := _one(archive, scored, pairs, system, embedder, how))]
 
 
 def _draw(archive: Archive, scored: Scored, sets: Sets, how: Rescoring) -> list[Pair]:
@@ -66,25 +67,25 @@ def _draw(archive: Archive, scored: Scored, sets: Sets, how: Rescoring) -> list[
     return [pairs[int(row)] for row in sorted(rng.permutation(len(pairs))[: how.trials])]
 
 
-def _heard(drawn: Mapping[Scored, Sequence[Pair]], sets: Sets) -> set[tuple[str, str, str]]:
-    """Set, side and utterance of all that must be heard: trials, and the enrolments of their speakers."""
-    heard = set()
+def _needed(drawn: Mapping[Scored, Sequence[Pair]], sets: Sets) -> set[tuple[str, str, str]]:
+    """Set, side and utterance of all audio that is needed: trials, and the enrolments of their speakers."""
+    needed = set()
     for scored, pairs in drawn.items():
         speakers = {spk for spk, _ in pairs}
         for utt, spk in read_table(sets.originals[scored.enrolls] / "utt2spk", "speaker").items():
             if spk in speakers:
-                heard.add((scored.enrolls, scored.condition[0], utt))
-        heard |= {(scored.trials, scored.condition[1], utt) for _, utt in pairs}
-    return heard
+                needed.add((scored.enrolls, scored.condition[0], utt))
+        needed |= {(scored.trials, scored.condition[1], utt) for _, utt in pairs}
+    return needed
 
 
 class _Audio:
     """The waves of some utterances: anonymised ones from the archive, original ones from the organiser."""
 
-    def __init__(self, archive: Archive, sets: Sets, system: str, heard: Iterable[tuple[str, str, str]]) -> None:
+    def __init__(self, archive: Archive, sets: Sets, system: str, needed: Iterable[tuple[str, str, str]]) -> None:
         self.sources: dict[tuple[str, str, str], str] = {}
         wanted = {}
-        for name, side, utt in heard:
+        for name, side, utt in needed:
             if side == "o":
                 self.sources[name, side, utt] = read_table(sets.originals[name] / "wav.scp", "audio file")[utt]
             else:
@@ -92,14 +93,14 @@ class _Audio:
         for number, member in enumerate(members(archive.path)):
             key = wanted.get(member.name.partition("/")[2])
             if key is not None and member.name.partition("/")[2] in archive.sounds:
-                copy = archive.room / f"heard{number}.wav"
+                copy = archive.work_dir / f"audio{number}.wav"
                 with open(copy, "wb") as file:
                     file.writelines(member.chunks())
                 self.sources[key] = str(copy)
         self.sets = sets
 
 
-class _Listener:
+class _Embedder:
     """Vectors of utterances, each made once for every encoder."""
 
     def __init__(self, audio: _Audio) -> None:
@@ -123,20 +124,19 @@ class _Listener:
 
 
 def _one(
-    archive: Archive, scored: Scored, pairs: Sequence[Pair], system: str, listener: _Listener, how: Rescoring
+    archive: Archive, scored: Scored, pairs: Sequence[Pair], system: str, embedder: _Embedder, how: Rescoring
 ) -> str:
     """Score trials of one attack; what differs is a violation, and what cannot be done is listed."""
     try:
         conf, backend = _model(read_attacker(how.attackers / f"{scored.attacker}.yaml"), system, how)
         logging.info(f"{scored.folder}: scoring {len(pairs)} trials again")
-        sets = listener.audio.sets
+        sets = embedder.audio.sets
         speakers = {spk for spk, _ in pairs}
         owners = read_table(sets.originals[scored.enrolls] / "utt2spk", "speaker")
         enrolled = {utt: spk for utt, spk in owners.items() if spk in speakers}
-        enroll = listener.embeddings(conf, scored.enrolls, scored.condition[0], enrolled)
-        tried = {utt: "" for _, utt in pairs}
-        trial = listener.embeddings(conf, scored.trials, scored.condition[1], tried)
-        ours = score_trials(enroll, trial, PairRows.of(pairs), backend)
+        enroll = embedder.embeddings(conf, scored.enrolls, scored.condition[0], enrolled)
+        trial = embedder.embeddings(conf, scored.trials, scored.condition[1], {utt: "" for _, utt in pairs})
+        ours = score_trials(enroll, trial, PairRows.from_pairs(pairs), backend)
     except InputError as error:
         archive.unverified.append(f"{scored.file}: not made again from the audio ({error})")
         return ""
@@ -145,7 +145,7 @@ def _one(
     apart = np.abs(ours - theirs) > _APART * np.std(list(submitted.values()))
     if apart.any():
         row = int(np.argmax(np.abs(ours - theirs)))
-        some = name_some(" ".join(pair) for pair, differs in zip(pairs, apart, strict=True) if differs)
+        some = first_few(" ".join(pair) for pair, differs in zip(pairs, apart, strict=True) if differs)
         message = (
             f"{int(apart.sum())} of {len(pairs)} scores are not those of the audio ({some}): '{' '.join(pairs[row])}' "
             f"has {theirs[row]:.4g}, its audio gives {ours[row]:.4g}"
@@ -159,7 +159,7 @@ def _model(attacker: Attacker, system: str, how: Rescoring) -> tuple[Path, Backe
     """The encoder of an attacker and its back end, of the organiser's own."""
     if attacker.mode == FUSION:
         raise InputError("a fusion is made of the scores of others")
-    start = how.attackers / f"{attacker.start}.yaml"
+    start = find_config(how.attackers / f"{attacker.start}.yaml")
     if attacker.mode == PRETRAINED:
         return start, load(attacker.backend) if attacker.backend else None
     if how.models is None:

@@ -65,7 +65,7 @@ def members(path: Path) -> Iterator[Member]:
 
 
 def _members(stream: _Stream) -> Iterator[Member]:
-    told: dict[str, bytes] = {}
+    extended: dict[str, bytes] = {}
     headers = 0
     while any(block := stream.exactly(_BLOCK)):
         try:
@@ -75,17 +75,17 @@ def _members(stream: _Stream) -> Iterator[Member]:
         if header.size < 0:
             raise Broken(f"has a member of {header.size} bytes")
         if header.type in _EXTENDED:
-            told |= _extended(stream, header)
+            extended |= _extended(stream, header)
             headers += 1
             if headers > _HEADERS:
                 raise Broken(f"has more than {_HEADERS} headers before a member")
             continue
-        size = int(told["size"]) if _NUMBER.fullmatch(told.get("size", b"")) else header.size
-        name = told["path"].decode("utf-8", "surrogateescape") if "path" in told else header.name
+        size = int(extended["size"]) if _NUMBER.fullmatch(extended.get("size", b"")) else header.size
+        name = extended["path"].decode("utf-8", "surrogateescape") if "path" in extended else header.name
         kind = "file" if header.type in _FILES else "directory" if header.isdir() else "other"
-        if "sparse" in told:
+        if "sparse" in extended:
             kind = "other"
-        told, headers = {}, 0
+        extended, headers = {}, 0
         has_content = header.type not in (tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE)
         size = size if has_content else 0
         member = Member(name, kind, size, stream, size)

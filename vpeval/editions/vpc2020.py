@@ -26,6 +26,7 @@ from decimal import Decimal, InvalidOperation
 from os import PathLike
 
 from vpeval.core.errors import InputError
+from vpeval.editions.base import METHOD, TEAM, TRAINING, Edition, ResultFile
 from vpeval.metrics.wer import ErrorCounts
 from vpeval.metrics.zebra import zebra_tag
 from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
@@ -379,3 +380,14 @@ def challenge_order(name: str) -> tuple[str, str, str, str]:
     """The order of the voice similarity section: dev before test, all speech of a corpus before its common part."""
     parts = SetName.parse(name)
     return (parts.partition, parts.corpus, parts.subset, parts.gender) if parts else ("", name, "", "")
+
+
+EDITION = Edition(
+    name="2020",
+    eer="eer_kaldi",
+    text_rules="vpc2020",
+    files=(ResultFile("results.txt", lambda line: bool(_HEADER.fullmatch(line)), read, render, "RESULTS"),),
+    ranks_trained=False,
+    topics=(TEAM, METHOD, TRAINING),
+)
+"""It has no classes of systems."""

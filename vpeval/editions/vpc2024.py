@@ -30,6 +30,7 @@ from decimal import Decimal, InvalidOperation
 from os import PathLike
 
 from vpeval.core.errors import InputError
+from vpeval.editions.base import Edition, ResultFile, Rules
 from vpeval.records.names import ASR_EVAL, ASR_EVAL_ANON, ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL, SetName
 from vpeval.records.record import Record
 from vpeval.records.remarks import result_lines
@@ -97,23 +98,21 @@ def read(path: str | PathLike[str], system: str = "") -> list[Record]:
     return records
 
 
-def render(records: Iterable[Record], edition: str = "") -> str:
+def render(records: Iterable[Record], asv_eval: Sequence[str] = CONDITIONS) -> str:
     """The text of result_for_rank: original data and one system.
 
-    `edition` 2024 or 2026 takes what that year shows of ASV_eval; without it everything is written that is there. The
-    attackers must have the names of the challenge.
+    `asv_eval` are the conditions that are shown of ASV_eval. The attackers must have the names of the challenge.
     """
     records = [record for record in records if _place(record)]
     systems = sorted({record.system for record in records} - {ORIGINAL})
     if len(systems) > 1:
         raise InputError(f"records of several systems ({', '.join(systems)}); choose one with --system")
-    shown = {"": CONDITIONS, "2024": ("oo",), "2026": ("aa",)}[edition]
     eers = [record for record in records if record.metric == "eer_threshold"]
-    asv = [record for record in eers if record.attacker == ASV_EVAL and record.condition in shown]
+    asv = [record for record in eers if record.attacker == ASV_EVAL and record.condition in asv_eval]
     asv_anon = [record for record in eers if record.attacker == ASV_EVAL_ANON and record.condition == "aa"]
     words = [record for record in records if record.metric == "wer" and not record.gender]
     # This edition has one recogniser; those that the recipe trains beside it are for the file of 2020.
-    asr = [record for record in words if record.attacker not in (ASR_EVAL, ASR_EVAL_ANON)] or words
+    asr = [record for record in words if record.recogniser not in (ASR_EVAL, ASR_EVAL_ANON)] or words
     ser = [record for record in records if record.metric in ("uar", "emotion_accuracy")]
     if not (asv or asv_anon or asr):
         raise InputError("no verification or recognition records to write; run the scoring stages first")
@@ -332,3 +331,40 @@ def _part(sections: Iterable[tuple[str, Sequence[Record], Sequence[str]]]) -> st
     texts = [f"---- Time: {times[0]} ----\n"] if times else []
     texts += ["\n".join([f"---- {title} ----", *lines, ""]) for title, _, lines in sections]
     return "\n".join(texts)
+
+
+def is_rank_file(line: str) -> bool:
+    """Whether a file with this first line is a result_for_rank."""
+    return line.startswith("---- ")
+
+
+EDITION = Edition(
+    name="2024",
+    eer="eer_threshold",
+    text_rules="vpc2024",
+    files=(
+        ResultFile(
+            "result_for_rank",
+            is_rank_file,
+            read,
+            lambda records: render(records, ("oo",)),
+            "result_for_rank",
+            attacks=((ASV_EVAL, "oo"), (ASV_EVAL_ANON, "aa")),
+        ),
+    ),
+    # As they are known; the organisers' documents that we have do not confirm them.
+    rules=Rules("2024", classes=(0.10, 0.20, 0.30, 0.40), utility=("wer", "uar")),
+    requires_uar=True,
+    # What the upload demands of the challenge's own sets.
+    least_bytes={
+        "train-clean-360": 40_930_724_008,
+        "libri_dev_enrolls": 71_101_617,
+        "libri_dev_trials_m": 210_210_523,
+        "libri_dev_trials_f": 214_121_749,
+        "libri_test_enrolls": 85_776_535,
+        "libri_test_trials_m": 206_095_756,
+        "libri_test_trials_f": 189_792_733,
+        "IEMOCAP_dev": 408_732_347,
+        "IEMOCAP_test": 378_653_727,
+    },
+)

@@ -19,15 +19,16 @@ from vpeval.core.tables import read_table, to_number
 from vpeval.data.layout import first_few
 from vpeval.data.text import NORMALIZERS
 from vpeval.data.trials import Trials, read_scores, read_trials
+from vpeval.measures.base import Resampling
+from vpeval.measures.emotion import score_predictions
 from vpeval.metrics.scores import Floats, pool
 from vpeval.metrics.verification import POINT_ESTIMATES
 from vpeval.metrics.wer import ErrorCounts, score_texts
-from vpeval.protocols.emotion import score_predictions
 from vpeval.records.metrics import describe
 from vpeval.records.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS
 from vpeval.records.record import Record
 from vpeval.submission.archive import MOST_LINES, Archive
-from vpeval.submission.data import Sets
+from vpeval.submission.sets import Sets
 
 _ROUNDED = {"eer_kaldi": 5e-5, "eer_threshold": 5e-6, "eer_rocch": 5e-6, "dsys": 5e-7, "wer": 5e-3}
 _ROUNDED_OTHERS = 5e-4
@@ -89,7 +90,7 @@ def gather(archive: Archive, sets: Sets, system: str, rules: str) -> Evidence:
         ("emotions", "UAR", "predictions", emotions, _emotions),
     ):
         for folder, files in sorted(archive.under(place).items()):
-            key = _said(folder, kind, system)
+            key = _recognised_set(folder, kind, system)
             if key is None or file not in files:
                 message = f"is no folder {kind}_<recogniser>-<set> with '{file}'"
                 archive.complain(f"{place}/{folder}", message, "pack it as the run has it", "layout")
@@ -122,9 +123,9 @@ def read_folders(archive: Archive, sets: Sets, system: str) -> list[Scored]:
 
 
 def _parse(folder: str, names: Sequence[str], system: str) -> Scored | None:
-    for (left, trials), tried in _ends(folder, names, system):
-        for (attacker, enrolls), enrolled in _ends(left, names, system):
-            condition = enrolled + tried
+    for (left, trials), trial_side in _ends(folder, names, system):
+        for (attacker, enrolls), enroll_side in _ends(left, names, system):
+            condition = enroll_side + trial_side
             if condition in CONDITIONS and (attacker == "ASV" or attacker.startswith("ASV_")):
                 return Scored(folder, attacker.removeprefix("ASV").removeprefix("_"), enrolls, trials, condition)
     return None
@@ -227,13 +228,13 @@ def _emotions(archive: Archive, name: str, sets: Sets) -> Rate:
         archive.unverified.append(f"{name}: no original labels to compare with")
         return None, data
     try:
-        return score_predictions(data, [archive.texts[name]], resamples=0)[0].value, data
+        return score_predictions(data, [archive.texts[name]], Resampling(resamples=0))[0].value, data
     except InputError as error:
         archive.complain(name, str(error).removeprefix(f"{archive.texts[name]}: "), "predict again", "scores")
         return None, data
 
 
-def _said(folder: str, kind: str, system: str) -> tuple[str, str, str] | None:
+def _recognised_set(folder: str, kind: str, system: str) -> tuple[str, str, str] | None:
     """Set, side and language model in a name such as ``ASR_whisper-libri_dev_asr_mine.decode_tgsmall``."""
     place, _, lm = folder.partition(".decode_tg")
     head, _, name = place.partition("-")
@@ -275,18 +276,18 @@ def compare(
     for file, records in results.items():
         for record in records:
             if record.metric in POINT_ESTIMATES and record.condition in CONDITIONS:
-                said = _compare_attack(archive, file, record, evidence, shown)
+                found = _compare_attack(archive, file, record, evidence, shown)
             elif record.metric == "wer":
                 rates = evidence.words.get((record.set, record.condition, record.params.get("lm", "")))
-                said = _compare_rate(archive, file, record, rates, "transcripts")
+                found = _compare_rate(archive, file, record, rates, "transcripts")
             elif record.metric == "uar":
                 rates = evidence.emotions.get((record.set, record.condition, ""))
-                said = _compare_rate(archive, file, record, rates, "predictions")
+                found = _compare_rate(archive, file, record, rates, "predictions")
             else:
                 unverified[record.metric] += 1
                 continue
-            if said:
-                recomputed[f"{record.set} {record.condition}"][said] = None
+            if found:
+                recomputed[f"{record.set} {record.condition}"][found] = None
     for metric, count in unverified.items():
         title = describe(metric).title
         archive.unverified.append(f"{title}: {count} numbers, which scores and transcripts do not give")

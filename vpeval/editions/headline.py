@@ -1,16 +1,15 @@
-"""Which of several estimators of one number a page speaks of: the one of the challenge, and of its edition."""
+"""Which of several estimators of one number a page shows: the one of the challenge, and of its edition."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from vpeval.core.errors import InputError
+from vpeval.editions.base import edition_of
+from vpeval.records.metrics import EER, describe, estimators_of
 from vpeval.records.record import Record
 
 T = TypeVar("T")
-EERS = ("eer_kaldi", "eer_threshold", "eer_rocch")
-_OF_EDITION = {"2020": "eer_kaldi", "2022": "eer_kaldi", "2024": "eer_threshold", "2026": "eer_threshold"}
 
 
 def eer_of(edition: str) -> str:
@@ -19,19 +18,22 @@ def eer_of(edition: str) -> str:
     >>> eer_of("2020"), eer_of("2024")
     ('eer_kaldi', 'eer_threshold')
     """
-    if edition not in _OF_EDITION:
-        raise InputError(f"no edition '{edition}' of the challenge; there are {', '.join(_OF_EDITION)}")
-    return _OF_EDITION[edition]
+    return edition_of(edition).eer
+
+
+def is_eer(metric: str) -> bool:
+    """Whether a metric is an estimator of the EER."""
+    return describe(metric).estimator_of == EER
 
 
 def headline_eer(metrics: Iterable[str], edition: str) -> str:
-    """The EER that a page about some metrics speaks of: that of the edition, or the first of those that are there.
+    """The EER that a page about some metrics shows: that of the edition, or the first of those that are there.
 
     A published results file has the EER of its own edition only; a page about it names the one that it takes.
     """
     present = set(metrics)
     wanted = eer_of(edition)
-    return next((name for name in (wanted, *EERS) if name in present), wanted)
+    return next((name for name in (wanted, *estimators_of(EER)) if name in present), wanted)
 
 
 def with_one_eer(records: Iterable[Record], edition: str) -> list[Record]:
@@ -39,9 +41,10 @@ def with_one_eer(records: Iterable[Record], edition: str) -> list[Record]:
     records = list(records)
     has: dict[tuple[str, ...], set[str]] = {}
     for record in records:
-        if record.metric in EERS:
+        if is_eer(record.metric):
             has.setdefault(_attack(record), set()).add(record.metric)
-    return [r for r in records if r.metric not in EERS or r.metric == headline_eer(has[_attack(r)], edition)]
+    chosen = {attack: headline_eer(metrics, edition) for attack, metrics in has.items()}
+    return [r for r in records if not is_eer(r.metric) or r.metric == chosen[_attack(r)]]
 
 
 def in_challenge_mode(items: Iterable[T], record: Callable[[T], Record]) -> list[T]:

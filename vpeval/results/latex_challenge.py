@@ -20,7 +20,7 @@ from vpeval.core.errors import InputError
 from vpeval.records.costs import costs
 from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.records.record import Record
-from vpeval.results.formats.tex import Tex, join_cells
+from vpeval.records.tex import Tex, join_cells
 
 TABLES = ("ASV_dev", "ASV_test", "ASV_combined", "ASR_dev", "ASR_test", "ASR_combined")
 _ASV_METRICS = ("eer_kaldi", "eer_threshold", "min_cllr", "cllr")
@@ -36,7 +36,7 @@ class _Row:
     subset: str
     gender: str
     system_rank: int
-    attacker: str
+    model: str
     condition_rank: int
     system: str
     condition: str
@@ -121,7 +121,7 @@ def _enter(results: _Results, record: Record, ranks: Mapping[str, int], kind: st
         subset = "dif"
     rank = CONDITIONS.index(record.condition) if record.condition in CONDITIONS else 0
     row = _Row(
-        name.corpus, subset, name.gender, ranks[record.system], record.attacker, rank, record.system, record.condition
+        name.corpus, subset, name.gender, ranks[record.system], record.model, rank, record.system, record.condition
     )
     numbers = results.rows.setdefault(row, {}).setdefault(name.partition, {})
     if kind in numbers:
@@ -147,9 +147,9 @@ def _distinctions(results: _Results, rows: Sequence[_Row], **look: str) -> list[
     columns = []
     if len({row.system for row in rows} - {ORIGINAL}) > 1:
         columns.append(_Column("System", lambda _, row: row.system, **look))
-    if len({row.attacker for row in rows}) > 1:
+    if len({row.model for row in rows}) > 1:
         title = "Attacker" if results.task == "ASV" else "Recogniser"
-        columns.append(_Column(title, lambda _, row: row.attacker, **look))
+        columns.append(_Column(title, lambda _, row: row.model, **look))
     return columns
 
 

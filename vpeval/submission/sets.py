@@ -21,8 +21,8 @@ from vpeval.core.tables import read_lines, read_table
 from vpeval.data import layout
 from vpeval.data.directory import read_utt2spk
 from vpeval.data.layout import first_few
+from vpeval.editions.base import Edition
 from vpeval.submission.archive import Archive, Sound
-from vpeval.submission.layout import LEAST_BYTES
 
 _SILENT = 10 ** (-70 / 20)
 _QUIETER = 40.0
@@ -47,7 +47,7 @@ class Sets:
         return sorted(self.originals or set(self.folders.values()))
 
 
-def check_data(archive: Archive, edition: str, system: str, originals: Sequence[Path]) -> tuple[Sets, list[str]]:
+def check_data(archive: Archive, edition: Edition, system: str, originals: Sequence[Path]) -> tuple[Sets, list[str]]:
     """Note what is wrong with the sets; return them and what was compared with the originals."""
     files = archive.under("data")
     if not files:
@@ -61,8 +61,8 @@ def check_data(archive: Archive, edition: str, system: str, originals: Sequence[
     for name, base in folders.items():
         _check_itself(archive, f"data/{name}", files[name])
         size = sum(archive.digests[f"data/{name}/{file}"][0] for file in files[name] if file.endswith(".wav"))
-        if edition == "2024" and size < LEAST_BYTES.get(base, 0):
-            message = f"has {size} bytes of audio where {LEAST_BYTES[base]} are demanded"
+        if size < edition.least_bytes.get(base, 0):
+            message = f"has {size} bytes of audio where {edition.least_bytes[base]} are demanded"
             archive.complain(f"data/{name}", message, "are all utterances there, at full length?", "size")
     given = {path.name or path.resolve().name: path for path in originals}
     compared = []
@@ -136,8 +136,8 @@ def _compare_table(archive: Archive, name: str, original: Path) -> None:
     for more, less, what in ((have, want, "that {} has not"), (want, have, "of {} are not there")):
         if different := sorted((more - less).elements()):
             shown = first_few(line[:80] for line in different)
-            said = f"{len(different)} lines " + what.format(original)
-            archive.complain(name, f"{said}: {shown}", "leave labels and texts as they are", "changed labels")
+            message = f"{len(different)} lines {what.format(original)}: {shown}"
+            archive.complain(name, message, "leave labels and texts as they are", "changed labels")
 
 
 def _compare_audio(archive: Archive, place: str, original: Path) -> int:
@@ -156,7 +156,7 @@ def _compare_audio(archive: Archive, place: str, original: Path) -> int:
             samples = np.clip(np.rint(read_audio(entry).astype(np.float64) * 32768), -32768, 32767).astype("<i2")
         except InputError as error:
             raise InputError(f"cannot compare with the original: {error}", original) from None
-        before, after = Sound.of(samples), sounds[utt]
+        before, after = Sound.from_samples(samples), sounds[utt]
         compared += 1
         lengths += before.seconds, after.seconds
         if fault := _fault(before, after):

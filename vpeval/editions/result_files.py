@@ -1,27 +1,38 @@
-"""The results files of the editions, from the records of one system and of the attackers that have a place there.
-
-2020 has results.txt, 2022 results.txt with pitch correlations and results_summary.txt, 2024 and 2026 result_for_rank.
-"""
+"""Result files of the editions: reading one of any edition, and writing those of one system."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from vpeval.core.errors import InputError
+from vpeval.editions.base import ResultFile, edition_of, editions
 from vpeval.records.attacks import SEMI, attack_model
-from vpeval.records.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL, TEXT_RULES
+from vpeval.records.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL
 from vpeval.records.record import Record
 from vpeval.records.remarks import MARK, remarks
-from vpeval.results.formats import vpc2020, vpc2022, vpc2024
 
-EDITIONS = {
-    "2020": ("results.txt",),
-    "2022": ("results.txt", "results_summary.txt"),
-    "2024": ("result_for_rank",),
-    "2026": ("result_for_rank",),
-}
-"""The results files of every edition."""
+
+def format_of(line: str) -> ResultFile | None:
+    """The format of a file with this first line.
+
+    The newest edition is asked first, as newer formats include what older ones of the same shape have.
+    """
+    return next((file for file in _newest_first() if file.is_own(line)), None)
+
+
+def system_of(path: Path) -> str:
+    """The system of a result file: its directory names it, or the name of a copy, as in RESULTS_mcadams."""
+    if path.name in {file.name for file in _newest_first()}:
+        return path.absolute().parent.name
+    prefix = re.compile(f"(?:{'|'.join(file.published for file in _newest_first())})_?")
+    return prefix.sub("", path.name if prefix.match(path.name) else path.stem, count=1) or path.stem
+
+
+def _newest_first() -> list[ResultFile]:
+    return [file for edition in reversed(editions().values()) for file in edition.files]
 
 
 def render(
@@ -32,20 +43,19 @@ def render(
     asv_eval: str | None = None,
     text_rules: str = "",
 ) -> str:
-    """The text of one of the results files of an edition.
+    """The text of one of the result files of an edition.
 
-    results.txt shows the numbers of one attacker, the others those of ASV_eval and of ASV_eval^anon (`attacker`). Error
-    rates are those by the edition's own text rules, or by `text_rules`. What must be said about the results follows
-    them, marked as remarks.
+    A file shows the numbers of one attacker, or those of ASV_eval (`asv_eval`) and of ASV_eval^anon (`attacker`). Error
+    rates are those by the edition's own text rules, or by `text_rules`. Remarks on the results follow at the end.
     """
-    records = by_text_rules(records, text_rules or TEXT_RULES[edition])
-    said = "".join(f"{MARK}{remark}\n" for remark in remarks(records))
-    if file == "results.txt":
+    challenge = edition_of(edition)
+    result_file = challenge.file(file)
+    records = by_text_rules(records, text_rules or challenge.text_rules)
+    if result_file.attacks:
+        chosen = as_challenge_attackers(records, asv_eval, attacker)
+    else:
         chosen = of_attacker(records, attacker)
-        return (vpc2020.render(chosen) if edition == "2020" else vpc2022.render(chosen)) + said
-    chosen = as_challenge_attackers(records, asv_eval, attacker)
-    text = vpc2022.render_summary(chosen) if file == "results_summary.txt" else vpc2024.render(chosen, edition)
-    return text + said
+    return result_file.render(chosen) + "".join(f"{MARK}{remark}\n" for remark in remarks(records))
 
 
 def has_semi_informed(records: Sequence[Record]) -> bool:
@@ -59,9 +69,9 @@ def by_text_rules(records: Sequence[Record], rules: str) -> list[Record]:
     An error rate that was counted by other rules only is an error, never a substitute.
     """
     kept = [r for r in records if r.params.get("normalizer", rules) == rules]
-    have = {(r.metric, r.system, r.set, r.condition, r.attacker) for r in kept}
+    have = {(r.metric, r.system, r.set, r.condition, r.model) for r in kept}
     for r in records:
-        if (r.metric, r.system, r.set, r.condition, r.attacker) not in have:
+        if (r.metric, r.system, r.set, r.condition, r.model) not in have:
             raise InputError(
                 f"{r.metric} of {r.system} {r.set} was counted by the text rules {r.params['normalizer']}, not by "
                 f"{rules}; score the transcripts again by those (stage 10)"

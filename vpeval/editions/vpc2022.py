@@ -21,13 +21,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
 from os import PathLike
+from pathlib import Path
 
 from vpeval.core.errors import InputError
+from vpeval.editions import vpc2020
+from vpeval.editions.base import Edition, ResultFile, Rules
 from vpeval.records.averages import average
 from vpeval.records.names import ASR_EVAL, ASR_EVAL_ANON, ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, SetName
 from vpeval.records.record import Record
 from vpeval.records.remarks import result_lines
-from vpeval.results.formats import vpc2020
 
 _PITCH = re.compile(r"(?P<set>\S+_trials\S*)  Pitch_correlation: mean=(?P<mean>-?\d\.\d{4}) std=(?P<std>\d\.\d{4})")
 _FACT = re.compile(r"(?P<name>\S+)(?P<value>  \S.*)")
@@ -165,7 +167,7 @@ def _with_model(record: Record, attacker: str) -> Record:
         return record.tagged({"attacker": attacker})
     if record.metric == "wer" and "asr_eval" in record.notes.get("source", ""):
         retrained = "asr_eval_anon" in record.notes["source"]
-        return record.tagged({"attacker": ASR_EVAL_ANON if retrained else ASR_EVAL})
+        return record.tagged({"recogniser": ASR_EVAL_ANON if retrained else ASR_EVAL})
     return record
 
 
@@ -175,9 +177,9 @@ def _preferred(records: Iterable[Record], model: str) -> list[Record]:
     But what a model says that was trained on anonymised speech is never a number of the original data.
     """
     records = list(records)
-    chosen = [record for record in records if record.attacker == model]
+    chosen = [record for record in records if record.model == model]
     if not chosen and model in (ASV_EVAL, ASR_EVAL):
-        return [record for record in records if record.attacker not in (ASV_EVAL_ANON, ASR_EVAL_ANON)]
+        return [record for record in records if record.model not in (ASV_EVAL_ANON, ASR_EVAL_ANON)]
     return chosen or records
 
 
@@ -186,7 +188,7 @@ def _unique(records: Iterable[Record]) -> Iterator[Record]:
     for record in records:
         other = seen.setdefault(record.set, record)
         if other is not record:
-            models = ", ".join(sorted({record.attacker, other.attacker}))
+            models = ", ".join(sorted({record.model, other.model}))
             raise InputError(
                 f"two values of {record.metric} for {record.set} {record.condition} ({models}); choose an --attacker"
             )
@@ -247,3 +249,37 @@ def _check_averages(
     for label, (number, _) in stated.items():
         if label not in expected:
             raise InputError(f"'{label}' is an average of nothing; is the file cut short?", path, number)
+
+
+def _is_summary(line: str) -> bool:
+    return line.startswith("Weighted average") or ("  " in line.strip() and "Pitch_correlation" not in line)
+
+
+def _is_results(line: str) -> bool:
+    """Files of 2020 are such files without pitch correlations."""
+    return bool(re.match("AS[VR]-|.+_trials", line)) and not _is_summary(line)
+
+
+def _read_named(path: Path, system: str) -> list[Record]:
+    """The attacker is known by the name that the challenge gives the file; no other file names it."""
+    return read(path, system, {"results.anon_": ASV_EVAL_ANON, "results.orig_": ASV_EVAL}.get(path.name[:13], ""))
+
+
+EDITION = Edition(
+    name="2022",
+    eer="eer_kaldi",
+    text_rules="vpc2020",
+    files=(
+        ResultFile("results.txt", _is_results, _read_named, render, r"results\.anon|results\.orig"),
+        ResultFile(
+            "results_summary.txt",
+            _is_summary,
+            read_summary,
+            render_summary,
+            "RESULTS_summary",
+            attacks=((ASV_EVAL, "oo"), (ASV_EVAL_ANON, "aa")),
+        ),
+    ),
+    # As they are known; the organisers' documents that we have do not confirm them.
+    rules=Rules("2022", classes=(0.15, 0.20, 0.25, 0.30), utility=("wer",), pitch=0.3),
+)

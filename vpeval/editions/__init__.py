@@ -1,0 +1,5 @@
+"""Editions of the VoicePrivacy challenge: one module each, found by being here.
+
+A module of this package that has `EDITION` adds an edition: its result files, its EER, its text rules, how it ranks and
+what it requires of a submission. `vpeval.editions.base` describes what an edition is.
+"""

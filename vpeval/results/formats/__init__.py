@@ -1,1 +1,0 @@
-"""Result files of the challenges, and LaTeX: views of the records."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from vpeval.core.machine import Machine, look
 from vpeval.core.models import find_model, unreachable
+from vpeval.core.processes import Machine, inspect_machine
 from vpeval.plan import doctor
 from vpeval.plan.doctor import COSTS, Check, estimate, examine
 from vpeval.plan.plan import Plan, Settings, make_plan
@@ -112,7 +112,7 @@ def test_needs_grow_with_attackers_and_speech(clone: Path) -> None:
 
 
 def test_this_machine_is_known() -> None:
-    machine = look(ROOT)
+    machine = inspect_machine(ROOT)
     assert machine.cores >= 1 and machine.disk > 0
 
 

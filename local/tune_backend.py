@@ -14,7 +14,8 @@ from collections.abc import Iterable
 from statistics import fmean
 
 from vpeval.asv.backend import Settings
-from vpeval.asv.backend_training import Quality, make_folds, measure
+from vpeval.asv.backend_training import make_folds
+from vpeval.asv.backend_tuning import Quality, measure
 from vpeval.cli import script
 from vpeval.embeddings.plda import Prior
 from vpeval.embeddings.speaker_vectors import read_embeddings

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from vpeval.asv.backend import Settings
-from vpeval.asv.backend_training import make_folds, measure
+from vpeval.asv.backend_training import make_folds
+from vpeval.asv.backend_tuning import measure
 from vpeval.core.errors import InputError
 from vpeval.embeddings.plda import Prior
 from vpeval.embeddings.speaker_vectors import group

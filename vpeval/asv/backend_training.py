@@ -1,15 +1,14 @@
-"""Estimate and calibrate back ends, and compare their settings, on training speakers alone.
+"""Estimate and calibrate back ends on training speakers alone.
 
 Speakers are held out a few at a time, a back end is estimated on the others, and the held-out ones are verified against
 each other: some utterances of each are enrolled, the others are trials. Their LLRs calibrate the back end: a straight
-line is fitted to them, and becomes part of the back end that is estimated on all speakers. By their error rates,
-settings can be chosen (local/tune_backend.py) without using the sets that the attacker will be measured on.
+line is fitted to them, and becomes part of the back end that is estimated on all speakers.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,13 +21,8 @@ from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.seeds import generator
-from vpeval.embeddings.pair_scores import cosines
 from vpeval.embeddings.plda import Prior
-from vpeval.embeddings.speaker_vectors import Embeddings, read_embeddings
-from vpeval.embeddings.speaker_vectors import pool as pool_embeddings
-from vpeval.metrics.cllr import min_cllr
-from vpeval.metrics.eer import eer_rocch
-from vpeval.metrics.scores import PooledScores, pool
+from vpeval.embeddings.speaker_vectors import Embeddings, pool, read_embeddings
 
 log = logging.getLogger(__name__)
 _HELD_OUT = 2
@@ -39,7 +33,7 @@ def train_backend(profile: Path, vectors: Sequence[Path], seed: int, out: Path) 
     """Estimate a back end on embedding directories and write it to `out`; return what it was trained on."""
     wanted = read_config(profile, lda=int, iterations=int, prior_speakers=float, prior_utts=float, calibration=int)
     prior = Prior(wanted["prior_speakers"], wanted["prior_utts"])
-    train = pool_embeddings([read_embeddings(directory) for directory in vectors])
+    train = pool([read_embeddings(directory) for directory in vectors])
     settings = Settings(wanted["lda"], wanted["iterations"], prior, wanted["calibration"])
     estimated = estimate_calibrated(train, settings, seed)
     if wanted["lda"] > estimated.dimension:
@@ -67,7 +61,7 @@ def estimate_calibrated(train: Embeddings, settings: Settings, seed: int = 0) ->
     held_out = max(_HELD_OUT, len(train.speakers) // 10)  # a large corpus needs no more than some ten back ends
     folds = make_folds(train, held_out, enroll_utts, _REPEATS if held_out == _HELD_OUT else 1, seed)
     try:
-        scores = held_out_scores(folds, settings)
+        scores = held_out_scores(folds, lambda fold: fold.llrs(settings))
     except InputError as error:
         log.warning("%s: the back end is not calibrated, Cllr will be too high: %s", train.directory, error)
         return found
@@ -90,13 +84,9 @@ class Fold:
     enroll: Embeddings
     trial: Embeddings
 
-
-@dataclass(frozen=True)
-class Quality:
-    """Verification of held-out speakers, all folds pooled."""
-
-    eer: float
-    min_cllr: float
+    def llrs(self, settings: Settings) -> Floats:
+        """LLRs of those held out, speakers × trial utterances, without calibration."""
+        return backend.estimate(self.train, settings).backend.scores(self.enroll, self.trial)
 
 
 def make_folds(speakers: Embeddings, held_out: int, enroll_utts: int, repeats: int, seed: int) -> list[Fold]:
@@ -124,24 +114,12 @@ def make_folds(speakers: Embeddings, held_out: int, enroll_utts: int, repeats: i
     return folds
 
 
-def measure(folds: Iterable[Fold], settings: Settings | None) -> Quality:
-    """Quality of back ends with these settings; of cosines for None."""
-    scores: PooledScores = pool(*held_out_scores(folds, settings))
-    return Quality(eer_rocch(scores).value, min_cllr(scores))
-
-
-def held_out_scores(folds: Iterable[Fold], settings: Settings | None) -> tuple[Floats, Floats]:
-    """Scores of held-out speakers with themselves and with others, all folds pooled; LLRs without calibration."""
-    found = [_scores(fold, settings) for fold in folds]
-    same, other = (np.concatenate(part) for part in zip(*found, strict=True))
-    return same, other
-
-
-def _scores(fold: Fold, settings: Settings | None) -> Sequence[Floats]:
-    """Scores of the same and of different speakers."""
-    if settings is None:
-        matrix = cosines(fold.enroll, fold.trial)
-    else:
-        matrix = backend.estimate(fold.train, settings).backend.scores(fold.enroll, fold.trial)
-    same = np.arange(len(fold.enroll.speakers))[:, None] == fold.trial.owners
-    return matrix[same], matrix[~same]
+def held_out_scores(folds: Iterable[Fold], score: Callable[[Fold], Floats]) -> tuple[Floats, Floats]:
+    """Scores of held-out speakers with themselves and with others, all folds pooled."""
+    same, other = [], []
+    for fold in folds:
+        matrix = score(fold)
+        is_same = np.arange(len(fold.enroll.speakers))[:, None] == fold.trial.owners
+        same.append(matrix[is_same])
+        other.append(matrix[~is_same])
+    return np.concatenate(same), np.concatenate(other)

@@ -48,7 +48,7 @@ def _decode(plan: Plan, conf: Path, name: str, sides: str, lm: Path | None = Non
 
 def _train_recognisers(plan: Plan) -> None:
     """Recognisers trained on original and on anonymised speech, with the language models of the training text."""
-    from vpeval.asr import lm
+    from vpeval.asr import lm_estimation
     from vpeval.asr.train_recogniser import train_recogniser
 
     names = (*plan.recipe.train_sets, *plan.recipe.pool_sets)
@@ -60,7 +60,7 @@ def _train_recognisers(plan: Plan) -> None:
     require_outputs(3, *anonymised)
     texts = tuple(path / "text" for path in original)
     files = tuple(f"{name}.arpa" for name in LMS)
-    step = Step(10, plan.lm_dir, files, texts, {"lms": LMS}, (lm,), lambda out: _make_lms(out, texts))
+    step = Step(10, plan.lm_dir, files, texts, {"lms": LMS}, (lm_estimation,), lambda out: _make_lms(out, texts))
     bring_up_to_date([step], "language models")
     for name, data, sides in zip(plan.trained_recognisers, (original, anonymised), ("oa", "a"), strict=True):
         out = plan.exp / "asr" / name
@@ -69,7 +69,8 @@ def _train_recognisers(plan: Plan) -> None:
 
 
 def _make_lms(out: Path, texts: Iterable[Path]) -> str:
-    from vpeval.asr.lm import estimate_from, write_arpa
+    from vpeval.asr.lm import write_arpa
+    from vpeval.asr.lm_estimation import estimate_from
 
     sizes = []
     for name, (order, min_count) in LMS.items():
@@ -87,7 +88,7 @@ def _predict_emotions(plan: Plan) -> None:
     names = dict.fromkeys(name for joined in plan.recipe.emotion_sets for name in joined.sets)
     sets = {side: [plan.data_of(name, side) for name in names] for side in "oa"}
     if plan.ser_conf.is_file():
-        from vpeval.asr.linear_emotion import recognise_emotions
+        from vpeval.asr.decoding import recognise_emotions
 
         recognise_emotions(plan.ser_conf, plan.emotions_dir, sets["o"], sets["a"], settings.cmd, settings.nj)
         return

@@ -24,9 +24,16 @@ else:
     # examples would depend on the tests that ran before in the same process. The set of these constants stays empty.
     pytest.MonkeyPatch().setattr(providers, "_get_local_constants", lambda: providers._local_constants)
 
-# Two processes that compile librosa at the same time break the cache of numba for all that follow (they crash).
-_compiled = tempfile.TemporaryDirectory(prefix="numba-")
-os.environ["NUMBA_CACHE_DIR"] = _compiled.name
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give every worker of the unit tests a cache of numba of its own.
+
+    Two processes that compile librosa at the same time break a common one, and all that use it later crash.
+    """
+    if config.getoption("markexpr") == "not e2e":
+        compiled = tempfile.TemporaryDirectory(prefix="numba-")
+        config.add_cleanup(compiled.cleanup)
+        os.environ["NUMBA_CACHE_DIR"] = compiled.name
 
 
 @pytest.hookimpl(tryfirst=True)

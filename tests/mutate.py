@@ -43,8 +43,8 @@ ROOT = Path(__file__).resolve().parents[1]
 _IMPORTED_ONCE = ("numpy", "scipy.optimize", "scipy.signal", "scipy.stats", "hypothesis.extra.numpy", "sklearn.metrics")
 """What most tests import, none of which is ours: processes start with it."""
 
-_TIME_LIMIT = 10.0
-"""How many times longer than without the mutation the tests may take; mutants that loop for ever are noticed."""
+_TIME_LIMIT = 3.0
+"""How many times longer than those of all modules without a mutation the tests may take; loops for ever are noticed."""
 
 
 class _Essence(ast.NodeTransformer):
@@ -243,7 +243,7 @@ class Copy:
 
 def survivors(mutants: Sequence[Mutant], copies: Sequence[Copy]) -> Iterator[Mutant]:
     """The mutants that no test notices."""
-    seconds = {path: _seconds_unchanged(copies[0], path) for path in sorted({one.path for one in mutants})}
+    longest = 10 + _TIME_LIMIT * _seconds_unchanged(copies[0], sorted({one.path for one in mutants}))
     free, running, waiting = (
         list(copies),
         dict[int, tuple[Mutant, Copy, ForkProcess, float]](),
@@ -253,8 +253,7 @@ def survivors(mutants: Sequence[Mutant], copies: Sequence[Copy]) -> Iterator[Mut
         while free and waiting:
             mutant, copy = waiting.pop(0), free.pop()
             process = copy.start(mutant, select_tests(mutant.path))
-            limit = time.monotonic() + _TIME_LIMIT * (1 + seconds[mutant.path])
-            running[process.sentinel] = mutant, copy, process, limit
+            running[process.sentinel] = mutant, copy, process, time.monotonic() + longest
         wait(list(running), timeout=0.5)
         for sentinel, (mutant, copy, process, limit) in list(running.items()):
             if process.is_alive():
@@ -269,14 +268,13 @@ def survivors(mutants: Sequence[Mutant], copies: Sequence[Copy]) -> Iterator[Mut
                 yield mutant
 
 
-def _seconds_unchanged(copy: Copy, path: Path) -> float:
+def _seconds_unchanged(copy: Copy, paths: Sequence[Path]) -> float:
+    tests = sorted({test for path in paths for test in select_tests(path)})
     begun = time.monotonic()
-    process = copy.start(None, select_tests(path))
+    process = copy.start(None, tests)
     process.join()
     if process.exitcode:
-        sys.exit(
-            f"mutate.py: without any mutation: python3 -m pytest {' '.join(select_tests(path))} fails; fix that first"
-        )
+        sys.exit(f"mutate.py: the tests fail without any mutation; fix python3 -m pytest {' '.join(tests)} first")
     return time.monotonic() - begun
 
 

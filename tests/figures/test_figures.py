@@ -164,7 +164,7 @@ def test_scatter_matches_metrics_of_the_same_set_and_attack(figures):
     assert np.array(points) == pytest.approx(np.array(sorted(wanted)))
 
 
-def test_deid_is_set_beside_the_ignorant_attacker(figures):
+def test_deid_is_compared_with_the_ignorant_attacker(figures):
     figure = figures["metrics"]
     place = scatter.metric_pairs("eer_kaldi", "dsys").index(("deid", "eer_kaldi"))
     points = {(line.get_xdata()[0], line.get_ydata()[0]) for line in figure.axes[place].lines}
@@ -192,7 +192,7 @@ def test_training_curves_have_a_panel_for_every_quantity(figures):
     ("metric", "weaker", "stronger"),
     [("zebra_population", 0.01, 0.5), ("dsys", 0.01, 0.9), ("linkability", 0.01, 0.99), ("eer_kaldi", 0.5, 0.0)],
 )
-def test_of_attackers_who_share_a_model_the_strongest_is_shown(results, metric, weaker, stronger):
+def test_of_attackers_with_the_same_attack_model_the_strongest_is_shown(results, metric, weaker, stronger):
     entries = [entry for entry in results.entries if entry.record.metric == metric]
     lazy = next(entry for entry in entries if entry.attack_model == "lazy-informed")
     weak, strong = (
@@ -276,7 +276,7 @@ def test_a_dollar_in_the_name_of_a_system_is_a_dollar(tmp_path):
     assert r"$\frac$" in buffer.getvalue()
 
 
-def test_attackers_with_side_information_stand_where_it_leaves_them(figures):
+def test_attackers_with_side_information_are_at_their_number_of_candidates(figures):
     figure = figures["side_information"]
     assert [axis.get_ylabel() for axis in figure.axes] == ["Singling out, %", "Linkability, %"]
     hollow = [

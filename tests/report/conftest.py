@@ -14,7 +14,7 @@ from vpeval.core.files import write_text
 
 @pytest.fixture(scope="session")
 def toy(tmp_path_factory):
-    """A folder with runs, audio and one figure; not to be changed."""
+    """A directory with runs, audio and one figure; read only."""
     root = tmp_path_factory.mktemp("toy")
     make_runs(root)
     for name in TRIALS.values():

@@ -103,7 +103,7 @@ def test_all_numbers_are_shown_without_scripts(open_page, width):
     assert page.locator(".filter").is_hidden()
 
 
-def test_the_numbers_that_matter_are_seen_before_anything_has_to_be_opened(open_page):
+def test_the_key_numbers_are_visible_at_once(open_page):
     page = open_page()
     cells = page.locator("#key-numbers tbody tr").first.locator("td").all_inner_texts()
     assert [cell.split("\n")[0] for cell in cells] == ["50", "4.00", "15.00"]

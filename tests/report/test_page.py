@@ -113,12 +113,12 @@ def test_the_page_is_the_same_on_every_run(page, toy):
     assert build(results, Context(toy / "figures", "./run.sh --anonymizer toy", "Toy data.")) == page
 
 
-def test_names_and_words_of_others_are_text_never_markup(page):
+def test_transcripts_are_escaped(page):
     assert "Hello &lt;world&gt;" in page
     assert "<world>" not in page.lower()
 
 
-def test_what_others_wrote_is_text_wherever_it_stands(toy):
+def test_all_names_and_notes_of_others_are_escaped(toy):
     evil = "<img src=x onerror=alert(1)>&\"'"
     results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
     entries = [
@@ -141,7 +141,7 @@ def test_names_of_figures_that_were_drawn_stay_markup_and_their_titles_text(toy)
 @pytest.mark.parametrize(
     ("edition", "title", "value"), [("2020", "EER (Kaldi)", "15.00"), ("2024", "EER (threshold)", "25.00")]
 )
-def test_the_page_speaks_of_the_eer_of_its_edition_and_says_so(toy, edition, title, value):
+def test_the_page_shows_and_names_the_eer_of_its_edition(toy, edition, title, value):
     results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
     page = build(results, Context(toy / "figures", edition=edition)).replace("\N{NO-BREAK SPACE}", " ")
     verdict = page[page.index('id="verdict"') : page.index('id="numbers"')]
@@ -151,14 +151,14 @@ def test_the_page_speaks_of_the_eer_of_its_edition_and_says_so(toy, edition, tit
     assert f"This page shows {title}, the EER of VoicePrivacy {edition}." in page
 
 
-def test_a_page_without_the_eer_of_its_edition_says_so(toy):
+def test_a_page_without_the_eer_of_its_edition_has_a_caveat(toy):
     results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
     entries = [entry for entry in results.entries if entry.record.metric != "eer_threshold"]
     page = build(Results(entries, results.tables, results.data), Context(toy / "figures", edition="2024"))
     assert "The results have no EER (threshold), which is the EER of VoicePrivacy 2024. This page shows" in page
 
 
-def test_the_numbers_that_matter_stand_beside_the_published_baselines_of_the_corpus(toy):
+def test_the_key_numbers_include_the_published_baselines_of_the_corpus(toy):
     results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
     entries = [replace(e, record=replace(e.record, recipe="vpc2022")) for e in results.entries]
     page = build(Results(entries, results.tables, results.data), Context(toy / "figures", edition="2022"))
@@ -217,7 +217,7 @@ def test_above_chance_is_judged_by_the_interval(toy):
     assert inference.outcomes == ()
 
 
-def test_what_the_stages_took_is_shown_where_it_was_noted(tmp_path):
+def test_time_and_memory_of_the_stages_are_shown(tmp_path):
     make_runs(tmp_path)
     run = next(iter(sorted(tmp_path.glob("**/results.jsonl")))).parent
     write_usage(run, [Usage(5, "embeddings", 75.2, 130.0, 812.4)])
@@ -227,7 +227,7 @@ def test_what_the_stages_took_is_shown_where_it_was_noted(tmp_path):
         assert words in page
 
 
-def test_an_audit_is_shown_where_there_is_one(toy, tmp_path):
+def test_the_findings_of_an_audit_are_shown(toy, tmp_path):
     check = {"check": "enrolment", "flagged": True, "sentence": "Enrolment <was> not anonymised."}
     runs = make_runs(tmp_path)
     (runs[1] / "audit.json").write_text(json.dumps([check]))
@@ -305,7 +305,7 @@ def inferred(attribute="gender", bits=0.4, lower=0.1):
     ]
 
 
-def test_inference_says_what_was_learnt_of_which_attribute_and_of_which_not(toy):
+def test_inference_names_the_measured_and_the_other_attributes(toy):
     *_, inference = legal_criteria.criteria(legal_results(toy, *inferred()), "toy")
     assert inference.kind == "above"
     (outcome,) = inference.outcomes
@@ -317,7 +317,7 @@ def test_inference_says_what_was_learnt_of_which_attribute_and_of_which_not(toy)
     assert "sex" not in inference.unmeasured[0]
 
 
-def test_side_information_stands_in_its_criterion_with_what_it_leaves(toy):
+def test_side_information_is_part_of_its_criterion(toy):
     params = {"N": 6, "L": 1, "side": "gender", "groups": 2}
     sided = Record("linkability_side", 0.9, 0.8, 1.0, params, notes={"chance": 0.3, "candidates": 3.4})
     _, linking, _ = legal_criteria.criteria(legal_results(toy, sided), "toy")
@@ -328,7 +328,7 @@ def risks_of(toy, case, *more):
     return legal_criteria.criteria(legal_results(toy, *more), "toy", case)
 
 
-def test_a_use_case_is_measured_extrapolated_or_not_known_and_says_so(toy):
+def test_a_use_case_is_measured_extrapolated_or_not_known(toy):
     _, linking, _ = risks_of(toy, UseCase(4, 3))
     (risk,) = linking.risks
     assert (risk.kind, risk.number.split()[0]) == ("measured", "60.0")
@@ -347,7 +347,7 @@ def test_a_use_case_is_measured_extrapolated_or_not_known_and_says_so(toy):
     )
 
 
-def test_more_speech_than_there_is_is_not_passed_over(toy):
+def test_a_use_case_with_more_speech_than_was_measured_has_a_remark(toy):
     _, linking, inference = risks_of(toy, UseCase(6, 30), *inferred())
     assert "speakers have fewer than 30. More speech discloses more." in linking.risks[0].remark
     assert inference.risks[0].what == "Information about gender, semi-informed"
@@ -371,7 +371,7 @@ def test_the_page_calls_nothing_anonymous(toy):
         '<rect/onclick="x"/>',
     ],
 )
-def test_a_figure_that_does_something_is_no_figure(toy, more):
+def test_a_figure_with_active_content_is_refused(toy, more):
     svg = (toy / "figures/eer.svg").read_text()
     assert inline_svg(svg.replace("</svg>", "<text>once = 1, &lt;script&gt;</text></svg>"), "eer", "x")
     with pytest.raises(InputError, match="contains more than a drawing"):

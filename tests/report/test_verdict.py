@@ -48,7 +48,7 @@ def test_the_strongest_attacker_counts():
     assert "12.00 %" in verdict.sentences[0]
 
 
-def test_how_many_were_tried_is_told_with_an_interval_that_accounts_for_the_choice():
+def test_the_number_of_attacks_is_shown_with_an_interval_that_accounts_for_the_choice():
     notes = {"chosen": "a", "chosen_condition": "aa", "attack_model": "lazy-informed", "attackers": 1, "attacks": 2}
     chosen = Record(
         *("strongest_attack", 0.12, 0.04, 0.21),
@@ -116,7 +116,7 @@ def test_sets_count_as_in_the_challenge():
     assert f"in {mean:.2f} % of the cases: EER (threshold), mean over 3 test sets" in verdict.sentences[0]
 
 
-def test_being_linked_and_being_identified_are_explained_where_both_stand():
+def test_being_linked_and_being_identified_are_explained_if_both_are_shown():
     assert judged(results(eer(0.3), found(0.26), found(0.69, metric="srd_idr")), "s").explanations
     assert not judged(results(eer(0.3), found(0.26)), "s").explanations
 
@@ -151,7 +151,7 @@ def test_word_errors_of_one_recogniser_are_compared_and_genders_do_not_count_twi
     )
 
 
-def test_a_system_that_leaves_no_words_is_not_praised():
+def test_a_system_that_destroys_the_words_gets_no_good_grade():
     wer = Record("wer", 98.0, system="s", set="toy_test_asr", condition="a", counts={"ref_words": 100})
     verdict = judged(results(eer(0.5), wer, trained_on="same"), "s")
     assert verdict.headline == "s destroys the speech"

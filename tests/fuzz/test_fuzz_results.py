@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "results"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "editions"))
 
 from mutations import changed, changed_lines, fuzzed, written
 from result_samples import RANK_2024, RESULTS_2022, SUMMARY_2022, TRACK2_2026, UNTIDY_2024

@@ -5,7 +5,7 @@ import pytest
 
 from vpeval.core.errors import InputError
 from vpeval.measures.disclosure import RankedInputs
-from vpeval.metrics.rank_histograms import Ranks
+from vpeval.metrics.ranks import Ranks
 from vpeval.metrics.srd import disclosure
 from vpeval.records.record import Record, write_records
 from vpeval.results.resampled import measured

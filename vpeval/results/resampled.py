@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from vpeval.core.arrays import Counts, Floats
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.core.tables import read_table
@@ -24,9 +25,8 @@ from vpeval.data.text import NORMALIZERS, compared_words
 from vpeval.data.trials import Trials, TrialSpeakers, read_scores, read_trials, trial_speakers
 from vpeval.editions.headline import eer_of, headline_eer
 from vpeval.measures.disclosure import DISCLOSURES, RankedInputs
-from vpeval.metrics.bootstrap import multiplicities
+from vpeval.metrics.intervals import multiplicities
 from vpeval.metrics.resampling import ScoredTrials, SortedTrials, resample
-from vpeval.metrics.scores import Counts, Floats
 from vpeval.metrics.srd import Disclosure, Estimator, resampled
 from vpeval.metrics.verification import POINT_ESTIMATES, STATISTICS
 from vpeval.metrics.wer import count_errors

@@ -21,9 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from vpeval.measures.disclosure import DISCLOSURES
-from vpeval.metrics.holm import holm
 from vpeval.metrics.intervals import FEWEST
-from vpeval.metrics.paired import assess
+from vpeval.metrics.paired import assess, holm
 from vpeval.records.attacks import ATTACK_MODELS, attack_model
 from vpeval.records.averages import weights
 from vpeval.records.metrics import describe, rank

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from vpeval.core.arrays import Floats
 from vpeval.core.errors import InputError
 from vpeval.core.tables import read_table, to_number
 from vpeval.data.layout import first_few
@@ -21,7 +22,7 @@ from vpeval.data.text import NORMALIZERS
 from vpeval.data.trials import Trials, read_scores, read_trials
 from vpeval.measures.base import Resampling
 from vpeval.measures.emotion import score_predictions
-from vpeval.metrics.scores import Floats, pool
+from vpeval.metrics.scores import pool
 from vpeval.metrics.verification import POINT_ESTIMATES
 from vpeval.metrics.wer import ErrorCounts, score_texts
 from vpeval.records.metrics import describe

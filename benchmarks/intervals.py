@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from vpeval.metrics.intervals import FEWEST, SpeakerInterval, mean_intervals
-from vpeval.metrics.rank_histograms import Ranks
+from vpeval.metrics.ranks import Ranks
 from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.scores import pool
 from vpeval.metrics.srd import intervals as srd_intervals

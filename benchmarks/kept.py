@@ -17,9 +17,8 @@ import numpy as np
 
 from vpeval.core.seeds import generator
 from vpeval.embeddings.speaker_vectors import Embeddings, read_pooled
-from vpeval.metrics.bootstrap import multiplicities
-from vpeval.metrics.rank_histograms import Ranks
-from vpeval.metrics.ranks import count_rivals
+from vpeval.metrics.intervals import multiplicities
+from vpeval.metrics.ranks import Ranks, count_rivals
 from vpeval.metrics.srd import intervals, resampled
 
 CONDITIONS = ("oo", "oa", "aa")

@@ -20,22 +20,21 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.asv.comparison import Cosine
+from vpeval.asv.scoring import Cosine
 from vpeval.embeddings.ark import write_rows
 from vpeval.embeddings.speaker_vectors import Embeddings, read_embeddings
-from vpeval.metrics.cllr import cllr, min_cllr
-from vpeval.metrics.dcf import min_dcf
-from vpeval.metrics.dsys import dsys
+from vpeval.measures import disclosure, linkability, singling_out
+from vpeval.measures.base import Scores
+from vpeval.measures.disclosure import score_srd
+from vpeval.measures.legal import parse_sizes
+from vpeval.measures.linkability import score_linkability
+from vpeval.measures.singling_out import score_singling_out
+from vpeval.metrics.cllr import cllr, min_cllr, min_dcf
+from vpeval.metrics.dsys import dsys, zebra
 from vpeval.metrics.eer import eer_kaldi, eer_rocch, eer_threshold
 from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.scores import pool
 from vpeval.metrics.verification import verification
-from vpeval.metrics.zebra import zebra
-from vpeval.protocols.linkability import score_linkability
-from vpeval.protocols.singling_out import SinglingOutOptions, score_singling_out
-from vpeval.protocols.sizes import parse_sizes
-from vpeval.protocols.speaker_values import Scores
-from vpeval.protocols.srd import score_srd
 
 ALL, TEST, ENROLL, FOLDS, DIMENSION = 22024, 4949, 495, 10, 192
 SIZES = "20,50,100,200,500,1000,2000,5000,10000,20000,all"
@@ -53,7 +52,7 @@ def main() -> None:
 def time_linkability() -> None:
     def score(enroll: Embeddings, test: Embeddings) -> Scores:
         n_enroll, n_utts = (parse_sizes("", given, "") for given in (SIZES, "1"))
-        return score_linkability(enroll, test, Cosine(), n_enroll, n_utts, 0, 1000, 0)
+        return score_linkability(enroll, test, Cosine(), linkability.Options(n_enroll=n_enroll, n_utts=n_utts))
 
     title = f"(a) linkability and 1-EER, {ALL:,} x {TEST:,}, 11 N', one L"
     compare(title, score, (1, ALL), (1, TEST), lambda x, y: y @ x.T, limit=16)
@@ -62,7 +61,9 @@ def time_linkability() -> None:
 def time_singling_out() -> None:
     def score(enroll: Embeddings, test: Embeddings) -> Scores:
         n_speakers, n_utts = (parse_sizes("", given, "") for given in ("all", "1"))
-        return score_singling_out(enroll, test, Cosine(), n_speakers, n_utts, SinglingOutOptions(draws=1), 1000, 0)
+        return score_singling_out(
+            enroll, test, Cosine(), singling_out.Options(n_speakers=n_speakers, n_utts=n_utts, draws=1)
+        )
 
     title = f"(b) singling out, N = {ALL:,}, {ENROLL} enrolled, {FOLDS} folds, one draw"
     compare(title, score, (2, ENROLL), (FOLDS, ALL), lambda x, y: x[:ENROLL] @ y.T, limit=6)
@@ -70,7 +71,7 @@ def time_singling_out() -> None:
 
 def time_srd() -> None:
     def score(references: Embeddings, inputs: Embeddings) -> Scores:
-        return score_srd(references, inputs, "cosine", "mid", 0, 0)
+        return score_srd(references, inputs, disclosure.Options(0))
 
     title = f"(c) rank disclosure, N = {ALL:,}, {TEST:,} inputs, without intervals"
     compare(title, score, (1, ALL), (1, TEST), lambda x, y: y @ x.T, limit=40)

@@ -212,9 +212,10 @@ SIMILARITY = """
 from pathlib import Path
 from vpeval.embeddings.speaker_vectors import read_embeddings
 from vpeval.embeddings.pair_scores import AllPairs
-from vpeval.protocols.similarity import MODES, score_similarity
+from vpeval.measures.base import Resampling
+from vpeval.measures.similarity import MODES, score_similarity
 pairs = AllPairs.from_versions(read_embeddings("original"), read_embeddings("anonymised"))
-score_similarity(pairs, MODES, Path("similarity.jsonl"), 1000, 0)
+score_similarity(pairs, MODES, Path("similarity.jsonl"), Resampling())
 """
 
 ROWS = {

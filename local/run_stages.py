@@ -21,13 +21,14 @@ from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.core.locks import locked
 from vpeval.core.models import unreachable
-from vpeval.core.processes import dying_with_me, inspect_machine
+from vpeval.core.processes import inspect_machine, parent_death_hook
 from vpeval.data.layout import first_few
+from vpeval.editions.base import editions
 from vpeval.jobs.dry_run import dry_run
 from vpeval.jobs.progress import Usage, write_usage
 from vpeval.plan.doctor import examine
 from vpeval.plan.plan import Plan, Settings, make_plan
-from vpeval.plan.recipe import EDITIONS, LEVELS
+from vpeval.plan.recipe import LEVELS
 from vpeval.stages import STAGES
 from vpeval.stages.anonymisation import refuse_surprises
 
@@ -102,7 +103,7 @@ def parser() -> script.Parser:
     kinds = {"nj": script.positive, "anon_nj": natural_or_default}
     kinds |= dict.fromkeys(("seed", "population", "utterances", "bootstrap"), script.natural)
     levels = ("", *LEVELS)
-    choices = {"anon_level": levels, "train_level": levels, "edition": ("", *EDITIONS)}
+    choices = {"anon_level": levels, "train_level": levels, "edition": ("", *editions())}
     choices["srd_sets"] = ("", "dev", "test", "all")
     for field in fields(Settings):
         kind = script.boolean if isinstance(field.default, bool) else kinds.get(field.name, str)
@@ -139,7 +140,7 @@ def make(settings: Settings) -> Plan:
 def in_child(number: int, name: str, plan: Plan) -> tuple[int, Usage]:
     """Run a stage in a process of its own; its exit code, and what it and its children took."""
     sys.stdout.flush()
-    start, die_with_me = time.monotonic(), dying_with_me()
+    start, die_with_me = time.monotonic(), parent_death_hook()
     child = os.fork()
     if not child:
         die_with_me()  # whatever happens to the run, no stage outlives it

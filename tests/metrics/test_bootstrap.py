@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vpeval.metrics import bootstrap
-from vpeval.metrics.bootstrap import (
+from vpeval.metrics.intervals import (
     Interval,
     bootstrap_mean,
     bootstrap_means,
@@ -55,7 +54,7 @@ def test_a_matrix_gives_the_intervals_of_its_columns():
 def test_blocks_of_resamples_do_not_change_the_result(monkeypatch):
     values = np.random.default_rng(3).random(20)
     whole = bootstrap_mean(values, 100)
-    monkeypatch.setattr(bootstrap, "_BLOCK", 140)
+    monkeypatch.setattr("vpeval.metrics.intervals._BLOCK", 140)
     blocked = bootstrap_mean(values, 100)
     assert (blocked.lower, blocked.upper) == pytest.approx((whole.lower, whole.upper), rel=1e-14)
 

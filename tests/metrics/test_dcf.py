@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import error_rates, score_sets
 
-from vpeval.metrics.dcf import min_dcf
+from vpeval.metrics.cllr import min_dcf
 from vpeval.metrics.scores import pool
 
 

@@ -8,8 +8,7 @@ import pytest
 from vpeval.metrics.linkability import linkability
 from vpeval.metrics.one_minus_eer import compare_all
 from vpeval.metrics.pitch import correlate_pitch
-from vpeval.metrics.rank_histograms import Ranks
-from vpeval.metrics.ranks import count_rivals
+from vpeval.metrics.ranks import Ranks, count_rivals
 from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.similarity import PairScores, similarity_matrix, voice_similarity
 from vpeval.metrics.singling_out import singling_out

@@ -3,7 +3,7 @@ from itertools import combinations
 
 import pytest
 
-from vpeval.metrics.draws import none_drawn, picked
+from vpeval.metrics.linkability import none_drawn, picked
 
 
 @pytest.mark.parametrize("n_all", [2, 3, 6, 9])

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vpeval.metrics.levels import Levels
+from vpeval.metrics.one_minus_eer import Levels
 
 NUMBERS = st.one_of(st.integers(-5, 5).map(float), st.floats(-1e3, 1e3, allow_subnormal=False))
 

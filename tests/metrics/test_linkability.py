@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vpeval.metrics.draws import picked
-from vpeval.metrics.linkability import linkability
+from vpeval.metrics.linkability import linkability, picked
 from vpeval.metrics.ranks import Rivals, count_rivals, count_rivals_within
 
 

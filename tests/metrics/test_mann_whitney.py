@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, mannwhitneyu
 
-from vpeval.metrics.holm import holm
-from vpeval.metrics.mann_whitney import mann_whitney
+from vpeval.metrics.paired import holm, mann_whitney
 
 integers = st.lists(st.integers(1, 10), min_size=1, max_size=40)
 reals = st.lists(st.floats(-10, 10, width=32), min_size=1, max_size=15)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from vpeval.metrics.normalised_rank import normalised_ranks, ranks_within
+from vpeval.metrics.paired import normalised_ranks, ranks_within
 
 integers = st.lists(st.integers(1, 10), min_size=1, max_size=40)
 

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vpeval.audio.f0 import CEILING, FLOOR
+from vpeval.metrics.intervals import utterance_mean
 from vpeval.metrics.pitch import FEWEST, correlate_pitch
-from vpeval.metrics.utterance_mean import utterance_mean
 
 
 def contour(seed=0, length=120):

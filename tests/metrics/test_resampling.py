@@ -7,7 +7,7 @@ import pytest
 
 from vpeval.metrics import resampling as module
 from vpeval.metrics import verification
-from vpeval.metrics.bootstrap import multiplicities
+from vpeval.metrics.intervals import multiplicities
 from vpeval.metrics.resampling import Draws, ScoredTrials, SortedTrials, resample
 from vpeval.metrics.scores import pool
 

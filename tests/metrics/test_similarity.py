@@ -6,8 +6,7 @@ from oracles import pav_llrs
 
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
-from vpeval.metrics.bootstrap import multiplicities
-from vpeval.metrics.intervals import studentised_interval
+from vpeval.metrics.intervals import multiplicities, studentised_interval
 from vpeval.metrics.similarity import CONDITIONS, PairScores, _d_diag, similarity_matrix, voice_similarity
 
 NAMES = ["a", "b", "c"]

@@ -5,11 +5,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import betabinom
 
-from vpeval.metrics.betabinomial import beta_binomial, fit_beta_binomial
 from vpeval.metrics.linkability import linkability
-from vpeval.metrics.rank_histograms import Ranks
-from vpeval.metrics.ranks import Rivals, count_rivals
-from vpeval.metrics.srd import disclosure, floor, intervals
+from vpeval.metrics.ranks import Ranks, Rivals, count_rivals
+from vpeval.metrics.srd import beta_binomial, disclosure, fit_beta_binomial, floor, intervals
 
 histograms = st.lists(st.integers(0, 50), min_size=2, max_size=30).filter(any).map(lambda h: np.array([h], float))
 
@@ -77,7 +75,7 @@ def test_bins_of_many_ranks_move_the_fit_by_less_than_is_stated(alpha, beta, mon
     shares = betabinom.pmf(np.arange(n), n - 1, alpha, beta)
     h = np.random.default_rng(4).multinomial([300, 100_000], shares / shares.sum() * (1 - 1e-12)).astype(float)
     binned, disclosed = fit_beta_binomial(h), disclosure(h, "beta-binomial")
-    monkeypatch.setattr("vpeval.metrics.betabinomial.EXACT", n)
+    monkeypatch.setattr("vpeval.metrics.srd.EXACT", n)
     exact, expected = fit_beta_binomial(h), disclosure(h, "beta-binomial")
     assert np.log(binned) == pytest.approx(np.log(exact), abs=1e-5)
     assert disclosed.max_d == pytest.approx(expected.max_d, abs=1e-5)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import recall_score
 
 from vpeval.core.errors import InputError
-from vpeval.metrics.bootstrap import bootstrap_mean
+from vpeval.metrics.intervals import bootstrap_mean
 from vpeval.metrics.uar import score_emotions, uar_interval, unweighted_average_recall
 
 EMOTIONS = ["sad", "neu", "ang", "hap"]

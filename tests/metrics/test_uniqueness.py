@@ -3,7 +3,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from vpeval.metrics.uniqueness import uniqueness
+from vpeval.metrics.inference import uniqueness
 
 
 def brute_force(inferred, person, true, n):

@@ -4,10 +4,9 @@ from mpmath import mp
 
 from vpeval.core.seeds import generator
 from vpeval.metrics import verification as module
-from vpeval.metrics.bootstrap import multiplicities
 from vpeval.metrics.dsys import dsys_null, dsys_pav, level_of_strangers
 from vpeval.metrics.eer import Eer, bengio_mariethoz, eer_rocch
-from vpeval.metrics.intervals import rate_interval
+from vpeval.metrics.intervals import multiplicities, rate_interval
 from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.scores import pool
 from vpeval.metrics.verification import paired_difference, verification

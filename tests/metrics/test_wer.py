@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.data.text import NORMALIZERS, vpc2020, vpc2024, vpc2026
-from vpeval.metrics.bootstrap import multiplicities
-from vpeval.metrics.intervals import ratio_interval
+from vpeval.metrics.intervals import multiplicities, ratio_interval
 from vpeval.metrics.wer import ErrorCounts, count_errors, paired_test, score_texts, speaker_interval, sum_by_speaker
 
 words = st.lists(st.sampled_from("abc"), max_size=14)

@@ -7,8 +7,8 @@ from oracles import pav_llrs, score_sets
 from scipy.integrate import quad
 
 from vpeval.metrics.cllr import cross_entropy, min_cllr
+from vpeval.metrics.dsys import _z, zebra, zebra_individual, zebra_population, zebra_tag
 from vpeval.metrics.scores import pool
-from vpeval.metrics.zebra import _z, zebra, zebra_individual, zebra_population, zebra_tag
 
 LN4 = math.log(4)
 

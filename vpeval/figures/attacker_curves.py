@@ -13,9 +13,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from vpeval.core.arrays import Floats
 from vpeval.figures.drawing import INK, LINES, MUTED, NEUTRAL, PALE, PALETTE, draw, grid, legend, panels, save
 from vpeval.figures.run_results import Entry, Results, Series, read_pooled_scores, read_side_file
-from vpeval.metrics.scores import Floats, PooledScores
+from vpeval.metrics.scores import PooledScores
 from vpeval.records.costs import no_llrs
 from vpeval.records.names import set_title
 

@@ -14,8 +14,7 @@ from matplotlib.patches import Patch
 from vpeval.editions.headline import in_challenge_mode
 from vpeval.figures.drawing import GRID, INK, MUTED, NEUTRAL, grid, legend
 from vpeval.figures.run_results import Entry, Results, read_matrix, read_side_file
-from vpeval.metrics.betabinomial import beta_binomial, fit_beta_binomial
-from vpeval.metrics.srd import uniform_band
+from vpeval.metrics.srd import beta_binomial, fit_beta_binomial, uniform_band
 from vpeval.records.attacks import representation, trained_on
 from vpeval.records.names import CONDITIONS, ORIGINAL, set_title
 

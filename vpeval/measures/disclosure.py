@@ -25,11 +25,10 @@ from vpeval.core.files import atomic_path
 from vpeval.embeddings.speaker_vectors import Embeddings, read_embeddings, read_pooled, split
 from vpeval.measures.base import RECORDS, AttackResult, Input, Measure, Resampling, Scorer, Scores, SpeakerValue, option
 from vpeval.metrics.intervals import NO_INTERVAL
-from vpeval.metrics.rank_histograms import Ranks, Ties
-from vpeval.metrics.ranks import count_rivals
+from vpeval.metrics.ranks import Ranks, Ties, count_rivals
 from vpeval.metrics.srd import Disclosure, Estimator, disclosure, floor, intervals
 from vpeval.metrics.vectors import Similarity
-from vpeval.records.metrics import BITS, KEY, SHARE, SRD, SUMMARY, Metric
+from vpeval.records.metrics import BITS, KEY, LINKABILITY, SHARE, SRD, SUMMARY, Metric, Success
 from vpeval.records.record import Record
 
 if TYPE_CHECKING:
@@ -49,6 +48,9 @@ METRICS = (
         group=SRD,
         range=(0.0, 1.0),
         shown=(KEY, SUMMARY),
+        criterion=LINKABILITY,
+        success=Success("Identified", "ranks the right one of {N} speakers first"),
+        key_place=5,
     ),
     Metric(
         "srd_rank_spread",

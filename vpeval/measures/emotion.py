@@ -12,9 +12,9 @@ from vpeval.core.errors import InputError
 from vpeval.core.tables import read_table, write_table
 from vpeval.data.layout import first_few
 from vpeval.measures.base import RECORDS, Input, Measure, Resampling, Result, Scorer, Scores
-from vpeval.metrics.bootstrap import interval_notes
+from vpeval.metrics.intervals import interval_notes
 from vpeval.metrics.uar import chance_level, score_emotions, uar_interval
-from vpeval.records.metrics import KEY, OVERVIEW, SUMMARY, UTILITY, Metric
+from vpeval.records.metrics import BY_SET, KEY, OVERVIEW, SUMMARY, UTILITY, Metric
 from vpeval.records.names import ORIGINAL
 from vpeval.records.record import Record, write_records
 
@@ -38,7 +38,8 @@ METRICS = (
         "The unweighted average recall of emotions.",
         r"UAR, \%",
         **_RECALL,
-        shown=(KEY, OVERVIEW, SUMMARY),
+        shown=(KEY, OVERVIEW, SUMMARY, BY_SET),
+        key_place=2,
     ),
     Metric(
         "emotion_accuracy",

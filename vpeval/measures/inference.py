@@ -3,7 +3,7 @@
 Attackers are trained on the speech of other speakers than those whom they attack, original speech for an ignorant
 attacker and anonymised speech for an informed one, and attack every speaker by up to ten vectors, the means of L
 utterances each. A category is classified, a quantity predicted and, in three classes of about the same size, classified
-as well. How many of N speakers share the inferred classes of all attributes is `vpeval.metrics.uniqueness`.
+as well. How many of N speakers share the inferred classes of all attributes is `vpeval.metrics.inference`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from vpeval.asv.attribute_inference import (
     NEVER,
     Attacked,
-    Lesson,
+    TrainingData,
     deal_classes,
     deal_values,
     infer_class,
@@ -42,10 +42,14 @@ from vpeval.measures.legal import (
     sizes_option,
     utterance_groups,
 )
-from vpeval.metrics.bootstrap import interval_notes, multiplicities
-from vpeval.metrics.inference import class_weights, entropy, information, rank_correlation
-from vpeval.metrics.intervals import SpeakerInterval, mean_intervals, studentised_interval
-from vpeval.metrics.uniqueness import uniqueness
+from vpeval.metrics.inference import class_weights, entropy, information, rank_correlation, uniqueness
+from vpeval.metrics.intervals import (
+    SpeakerInterval,
+    interval_notes,
+    mean_intervals,
+    multiplicities,
+    studentised_interval,
+)
 from vpeval.metrics.vectors import Similarity
 from vpeval.records.metrics import BITS, INFERENCE, SHARE, Metric
 from vpeval.records.record import Record
@@ -134,8 +138,8 @@ def score_inference(train: Embeddings, test: Embeddings, attributes: Sequence[At
     """
     if train.vectors.shape[1] != test.vectors.shape[1]:
         raise InputError(f"has vectors of another size than {train.directory}; use one encoder", test.directory)
-    space = Space.of(train, options.similarity)
-    train, test = space.place(train), space.place(test)
+    space = Space.from_speech(train, options.similarity)
+    train, test = space.project(train), space.project(test)
     records: list[Record] = []
     per_speaker: list[SpeakerValue] = []
     lessons = _Lessons(options.seed)
@@ -160,16 +164,16 @@ class _Lessons:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.kernels: dict[tuple[str, ...], Kernels | None] = {}
-        self.made: dict[tuple[tuple[str, ...], bytes, int], Lesson] = {}
+        self.made: dict[tuple[tuple[str, ...], bytes, int], TrainingData] = {}
 
-    def lesson(self, learnt: Embeddings, held_out: Counts, n_folds: int) -> Lesson:
+    def lesson(self, learnt: Embeddings, held_out: Counts, n_folds: int) -> TrainingData:
         """From the speech of speakers who are held out in the given folds, of so many."""
         speakers = tuple(learnt.speakers)
         if speakers not in self.kernels:
-            self.kernels[speakers] = Kernels.of(learnt, self.seed) if len(speakers) <= MANY_SPEAKERS else None
+            self.kernels[speakers] = Kernels.from_speech(learnt, self.seed) if len(speakers) <= MANY_SPEAKERS else None
         key = speakers, held_out.tobytes(), n_folds
         if key not in self.made:
-            self.made[key] = Lesson(collect(learnt, held_out, n_folds), self.kernels[speakers])
+            self.made[key] = TrainingData(collect(learnt, held_out, n_folds), self.kernels[speakers])
         return self.made[key]
 
 
@@ -239,7 +243,7 @@ class _Attack:
         of = dict(zip(self.names, folds.tolist(), strict=True))
         return np.array([of.get(spk, NEVER) for spk in self.learnt.speakers], np.int64)
 
-    def _lesson(self, folds: Counts) -> Lesson:
+    def _lesson(self, folds: Counts) -> TrainingData:
         """What is learnt from, given the folds of the speakers who are attacked."""
         return self.lessons.lesson(self.learnt, self._held_out(folds), int(folds.max()) + 1)
 

@@ -22,9 +22,8 @@ from vpeval.core.seeds import generator
 from vpeval.data.attributes import Attribute, combined, read_attribute, read_attributes
 from vpeval.embeddings.speaker_vectors import Embeddings, join, read_embeddings, read_pooled
 from vpeval.measures.base import AttackResult, Input, Resampling, SpeakerValue, option
-from vpeval.metrics.bootstrap import interval_notes, multiplicities
-from vpeval.metrics.extrapolation import continued, linkability_at, rank_counts, subsample_ranks
-from vpeval.metrics.intervals import mean_intervals, studentised_interval
+from vpeval.metrics.intervals import interval_notes, mean_intervals, multiplicities, studentised_interval
+from vpeval.metrics.linkability import continued, linkability_at, rank_counts, subsample_ranks
 from vpeval.records.record import Record
 
 if TYPE_CHECKING:

@@ -31,12 +31,11 @@ from vpeval.measures.legal import (
     utterance_groups,
     warn_about_shared_utts,
 )
-from vpeval.metrics.draws import picked
-from vpeval.metrics.linkability import linkability
+from vpeval.metrics.linkability import linkability, picked
 from vpeval.metrics.one_minus_eer import compare_all
 from vpeval.metrics.ranks import count_rivals_within
 from vpeval.metrics.vectors import Similarity, Vectors
-from vpeval.records.metrics import KEY, LEGAL, PERCENT, SHARE, SUMMARY, Metric
+from vpeval.records.metrics import KEY, LEGAL, LINKABILITY, PERCENT, SHARE, SUMMARY, Metric, Success
 from vpeval.records.record import Record
 
 if TYPE_CHECKING:
@@ -56,7 +55,10 @@ METRICS = (
         requires=_SIZES,
         identified_by=_SIZES,
         shown=(KEY, SUMMARY),
+        key_place=3,
         place=1,
+        criterion=LINKABILITY,
+        success=Success("Linked", "links a recording to the right one of {N} speakers"),
     ),
     Metric(
         "one_minus_eer",
@@ -81,6 +83,7 @@ METRICS = (
         group=LEGAL,
         identified_by=(*_SIZES, "side"),
         place=4,
+        criterion=LINKABILITY,
     ),
     Metric(
         "linkability_extrapolated",

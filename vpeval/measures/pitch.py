@@ -14,8 +14,8 @@ from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import first_few
 from vpeval.measures.base import RECORDS, Input, Measure, Resampling, Result, Scorer, Scores, gender_of, option
+from vpeval.metrics.intervals import UtteranceMean, utterance_mean
 from vpeval.metrics.pitch import correlate_pitch
-from vpeval.metrics.utterance_mean import UtteranceMean, utterance_mean
 from vpeval.records.metrics import KEY, OVERVIEW, SUMMARY, UTILITY, Metric
 from vpeval.records.record import Record, write_records
 
@@ -33,6 +33,7 @@ METRICS = (
         group=UTILITY,
         range=(-1.0, 1.0),
         shown=(KEY, OVERVIEW, SUMMARY),
+        key_place=3,
         place=2,
     ),
 )

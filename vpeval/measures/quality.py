@@ -15,7 +15,7 @@ from vpeval.core.seeds import generator
 from vpeval.data.directory import DataDir
 from vpeval.measures.base import RECORDS, Input, Measure, Resampling, Result, Scorer, Scores, gender_of, option
 from vpeval.metrics import quality
-from vpeval.metrics.utterance_mean import utterance_mean
+from vpeval.metrics.intervals import utterance_mean
 from vpeval.records.metrics import UTILITY, Metric
 from vpeval.records.record import Record, write_records
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vpeval.asr.lm import read_arpa
 from vpeval.asr.nbest import Hypothesis, read_nbest
 from vpeval.asr.rescoring import GRID, choose_texts
+from vpeval.core.arrays import Counts
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.tables import read_table, write_table
@@ -19,7 +20,6 @@ from vpeval.data.layout import first_few
 from vpeval.data.text import NORMALIZERS
 from vpeval.measures.base import RECORDS, Input, Measure, Resampling, Result, Scorer, Scores, option
 from vpeval.metrics.wer import (
-    Counts,
     ErrorCounts,
     PairedTest,
     TextScore,
@@ -28,7 +28,7 @@ from vpeval.metrics.wer import (
     speaker_interval,
     sum_by_speaker,
 )
-from vpeval.records.metrics import KEY, OVERVIEW, SUMMARY, UTILITY, Metric
+from vpeval.records.metrics import BY_SET, KEY, OVERVIEW, SUMMARY, UTILITY, Metric
 from vpeval.records.names import ASR_EVAL, ASR_EVAL_ANON, ORIGINAL, SetName
 from vpeval.records.record import Record, write_records
 
@@ -51,7 +51,8 @@ METRICS = (
         "The word error rate of the recogniser: errors over words of the reference.",
         r"WER, \%",
         **_RATE,
-        shown=(KEY, OVERVIEW, SUMMARY),
+        shown=(KEY, OVERVIEW, SUMMARY, BY_SET),
+        key_place=1,
     ),
     Metric(
         "cer",
@@ -59,6 +60,7 @@ METRICS = (
         "The character error rate of the recogniser: errors over characters of the reference.",
         r"CER, \%",
         **_RATE,
+        shown=(SUMMARY, BY_SET),
         place=1,
     ),
 )

@@ -51,6 +51,7 @@ METRICS = (
         group=SIMILARITY,
         condition="aa",
         shown=(KEY, OVERVIEW, SUMMARY),
+        key_place=4,
     ),
     Metric(
         "d_diag",

@@ -43,7 +43,7 @@ from vpeval.measures.legal import (
     warn_about_shared_utts,
 )
 from vpeval.metrics.singling_out import singling_out_within
-from vpeval.records.metrics import KEY, LEGAL, PERCENT, SHARE, SUMMARY, Metric
+from vpeval.records.metrics import KEY, LEGAL, PERCENT, SHARE, SINGLING_OUT, SUMMARY, Metric, Success
 from vpeval.records.record import Record
 
 if TYPE_CHECKING:
@@ -64,7 +64,10 @@ METRICS = (
         requires=_SIZES,
         identified_by=_SIZES,
         shown=(KEY, SUMMARY),
+        key_place=4,
         place=0,
+        criterion=SINGLING_OUT,
+        success=Success("Singled out", "isolates exactly one of {N} speakers", graded=False),
     ),
     Metric(
         "singling_out_side",
@@ -76,6 +79,7 @@ METRICS = (
         group=LEGAL,
         identified_by=(*_SIZES, "side"),
         place=3,
+        criterion=SINGLING_OUT,
     ),
     Metric(
         "singling_out_extrapolated",

@@ -22,13 +22,13 @@ from vpeval.core.files import write_text
 from vpeval.core.tables import read_table
 from vpeval.data.trials import Trials, read_scores, read_trials, trial_speakers, write_scores
 from vpeval.measures.base import RECORDS, Input, Measure, Resampling, Result, Scorer, Scores, gender_of
-from vpeval.metrics.bootstrap import RESAMPLES
-from vpeval.metrics.curves import det_curve, ece_curves
+from vpeval.metrics.cllr import det_curve, ece_curves
+from vpeval.metrics.intervals import RESAMPLES
 from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.scores import PooledScores
 from vpeval.metrics.verification import paired_difference, verification
 from vpeval.records.costs import marked
-from vpeval.records.metrics import EER, KEY, OVERVIEW, PERCENT, SUMMARY, VERIFICATION, Metric
+from vpeval.records.metrics import BY_SET, EER, KEY, OVERVIEW, PERCENT, SUMMARY, VERIFICATION, Metric
 from vpeval.records.record import Record, write_records
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _EER: dict[str, Any] = {
     "group": VERIFICATION,
     "range": (0.0, 1.0),
     "estimator_of": EER,
-    "shown": (KEY, OVERVIEW, SUMMARY),
+    "shown": (KEY, OVERVIEW, SUMMARY, BY_SET),
 }
 _UNIT: dict[str, Any] = {"group": VERIFICATION, "range": (0.0, 1.0)}
 _DSYS = r"$D_\leftrightarrow^\mathrm{sys}$"
@@ -82,7 +82,8 @@ METRICS = (
         unit="bit",
         better=+1,
         chance=1.0,
-        shown=(KEY, OVERVIEW, SUMMARY),
+        shown=(KEY, OVERVIEW, SUMMARY, BY_SET),
+        key_place=1,
         place=2,
         **_UNIT,
     ),
@@ -95,6 +96,7 @@ METRICS = (
         unit="bit",
         group=VERIFICATION,
         range=(0.0, float("inf")),
+        shown=(SUMMARY, BY_SET),
         place=3,
     ),
     Metric(
@@ -127,6 +129,7 @@ METRICS = (
         better=-1,
         chance=0.0,
         shown=(KEY, OVERVIEW, SUMMARY),
+        key_place=2,
         replaces="dsys",
         place=6,
         **_UNIT,

@@ -19,12 +19,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.core.arrays import Bools, Counts, Floats
 from vpeval.core.errors import InputError
-from vpeval.metrics.scores import Counts, Floats, PooledScores, pav_starts, pool
+from vpeval.metrics.scores import PooledScores, pav_starts, pool
 from vpeval.metrics.similarity import matrix_of_sums
 
 Cells = NDArray[np.int32]
-Flags = NDArray[np.bool_]
+Flags = Bools
 
 _ROWS = 256
 _CELLS = 1 << 20

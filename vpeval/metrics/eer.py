@@ -21,7 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vpeval.metrics.bootstrap import Interval
+from vpeval.core.arrays import Floats
+from vpeval.metrics.intervals import Interval
 from vpeval.metrics.scores import Hulls, PooledScores
 
 
@@ -97,7 +98,7 @@ def eer_rocch(pooled: PooledScores) -> Eer:
     return Eer(eer, eer, eer)
 
 
-def eers_of_hulls(hulls: Hulls) -> NDArray[np.float64]:
+def eers_of_hulls(hulls: Hulls) -> Floats:
     """`eer_rocch` of samples whose hulls are known."""
     nt, nn = hulls.n_targets, hulls.n_nontargets
     # Nt·Nn·(Pmiss - Pfa) rises from -Nt·Nn to Nt·Nn along the hull; the EER lies on the segment that crosses zero.
@@ -110,7 +111,7 @@ def eers_of_hulls(hulls: Hulls) -> NDArray[np.float64]:
     return (missed + share * (hulls.missed[right] - missed)) / nt
 
 
-def eers_rocch(targets: NDArray[np.number], nontargets: NDArray[np.number]) -> NDArray[np.float64]:
+def eers_rocch(targets: NDArray[np.number], nontargets: NDArray[np.number]) -> Floats:
     """`eer_rocch` of many samples at once: rows are samples, columns the counts of ascending scores.
 
     The EER of the hull is the largest error that the best threshold makes over all priors, so the hull need not be

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vpeval.metrics.linkability import Linkability, linkability
-from vpeval.metrics.rank_histograms import Ranks
-from vpeval.metrics.ranks import count_rivals
+from vpeval.metrics.ranks import Ranks, count_rivals
 from vpeval.metrics.scores import pool
 from vpeval.metrics.srd import Disclosure, Estimator, disclosure
 from vpeval.metrics.vectors import Similarity

@@ -22,6 +22,16 @@ from five speakers without an error that there are none. Therefore:
 z is the normal and t Student's quantile for one degree of freedom less than there are speakers. Fewer than `FEWEST`
 speakers, or speakers who do not differ where the kind of interval lives on differences, have none, and the notes of the
 record say so (`no_interval`). Coverage by simulation: docs/intervals.md.
+
+Speaker-level bootstrap: how far a number would move if other speakers had been recorded.
+
+Trials of one speaker depend on each other, so whole speakers are drawn with replacement and all values of a speaker
+move together (Efron & Tibshirani, An introduction to the bootstrap, 1993; percentile interval). A resample is a vector
+of multiplicities m with sum(m) = number of speakers: speaker i counts m[i] times.
+
+Interval ends are sample values (the outer neighbour of the percentile), so infinite values are harmless.
+
+Means over utterances, with an interval over speakers: for measures that every utterance has by itself.
 """
 
 from __future__ import annotations
@@ -33,10 +43,84 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vpeval.core.arrays import Counts, Floats
 from vpeval.core.seeds import generator
-from vpeval.metrics.bootstrap import RESAMPLES, percentile_interval
 
-Floats = NDArray[np.float64]
+RESAMPLES = 1000
+"""How often speakers are drawn by default, for all intervals."""
+
+# Multiplicities are made and used in blocks of about this many numbers, which bounds the memory at some 100 MB.
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval, both ends included."""
+
+    lower: float
+    upper: float
+
+
+def multiplicities(speakers: int, resamples: int, rng: np.random.Generator) -> Counts:
+    """How often each speaker is drawn in each resample: an array resamples × speakers, every row sums to `speakers`."""
+    drawn = rng.integers(speakers, size=(resamples, speakers))
+    drawn += np.arange(resamples)[:, None] * speakers
+    return np.bincount(drawn.ravel(), minlength=resamples * speakers).reshape(resamples, speakers)
+
+
+def percentile_interval(samples: ArrayLike, level: float = 0.95) -> Interval:
+    """The central `level` of the samples."""
+    values = np.asarray(samples, dtype=np.float64)
+    tail = (1 - level) / 2
+    lower = np.quantile(values, tail, method="lower")
+    upper = np.quantile(values, 1 - tail, method="higher")
+    return Interval(float(lower), float(upper))
+
+
+def interval_notes(resamples: int, seed: int, redrawn: int = 0) -> dict[str, object]:
+    """What a record says about how its interval was made; nothing if there is none."""
+    if resamples == 0:
+        return {}
+    return {"interval": "speaker bootstrap", "resamples": resamples, "redrawn": redrawn, "seed": seed}
+
+
+def bootstrap_mean(
+    values_per_speaker: ArrayLike, resamples: int = RESAMPLES, seed: int = 0, label: str = "mean"
+) -> Interval:
+    """Interval of the mean over speakers of one value per speaker.
+
+    >>> bootstrap_mean([0.25, 0.25, 0.25])
+    Interval(lower=0.25, upper=0.25)
+    """
+    values = np.asarray(values_per_speaker, dtype=np.float64)
+    if values.ndim != 1:
+        raise ValueError(f"one value per speaker is expected, not an array of shape {values.shape}")
+    return bootstrap_means(values[:, None], resamples, seed, label)[0]
+
+
+def bootstrap_means(
+    values_per_speaker: ArrayLike, resamples: int = RESAMPLES, seed: int = 0, label: str = "mean"
+) -> list[Interval]:
+    """Interval of the mean over speakers for every column of a matrix speakers × columns.
+
+    All columns share the resamples, so that curves over the columns move as one.
+    """
+    values = np.asarray(values_per_speaker, dtype=np.float64)
+    if values.ndim != 2 or len(values) == 0:
+        raise ValueError(f"a matrix speakers × columns is expected, not an array of shape {values.shape}")
+    speakers = len(values)
+    rng = generator(seed, label)
+    block = max(1, _BLOCK // speakers)
+    means = [
+        _weighted_sums(multiplicities(speakers, min(block, resamples - start), rng), values) / speakers
+        for start in range(0, resamples, block)
+    ]
+    return [percentile_interval(column) for column in np.concatenate(means).T]
+
+
+def _weighted_sums(weights: Counts, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    # Not a matrix product: BLAS adds in an order that depends on its threads, and the last digit with it.
+    return np.einsum("rs,sc->rc", weights, values)
+
 
 FEWEST = 4
 """Speakers below which no interval is given."""
@@ -225,3 +309,38 @@ def _student(speakers: int) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(speakers - 1, 1 - _TAIL))
+
+
+@dataclass(frozen=True)
+class UtteranceMean:
+    """Mean and standard deviation (of the population) over utterances."""
+
+    mean: float
+    std: float
+    interval: SpeakerInterval
+    utts: int
+    speakers: int
+
+
+def utterance_mean(
+    values: Mapping[str, float],
+    utt2spk: Mapping[str, str],
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    label: str = "mean",
+) -> UtteranceMean:
+    """Summarise values by utterance; `resamples` = 0 leaves the interval out.
+
+    >>> utterance_mean({"a-1": 1.0, "a-2": 3.0, "b-1": 2.0}, {"a-1": "a", "a-2": "a", "b-1": "b"}).interval.notes
+    {'no_interval': '2 speakers; an interval over speakers needs 4 or more'}
+    """
+    if not values:
+        raise ValueError("no utterances to summarise")
+    column = np.array(list(values.values()), float)
+    names, index = np.unique([utt2spk[utt] for utt in values], return_inverse=True)
+    mean = float(column.mean())
+    totals, counts = np.bincount(index, column), np.bincount(index)
+    drawn = multiplicities(len(names), resamples, generator(seed, label))
+    samples = (drawn * totals).sum(axis=1) / (drawn * counts).sum(axis=1)
+    interval = studentised_interval(mean, samples, len(names), {"resamples": resamples, "seed": seed})
+    return UtteranceMean(mean, float(column.std()), interval, len(column), len(names))

@@ -15,6 +15,29 @@ Side information. An attacker who knows an attribute of the person looks only at
 then counted over them alone (`ranks.count_rivals_within`), and the rest holds as it is. One group for all is the plain
 metric; a person who shares the value with nobody is always linked. Guessing among those who share it succeeds with
 probability E[1 / (1 + H)], H others of the group being among the N'.
+
+Who is in a random crowd: a person and N-1 others, drawn without replacement from the M-1 others that there are.
+
+If K of all M-1 others are rivals, the number H of rivals in the crowd is hypergeometric, and exactly
+
+    P(H = 0)       = C(M-1-K, N-1) / C(M-1, N-1)  = Π_{k<K} (M-N-k) / (M-1-k),
+    E[1 / (1 + H)] = M / (N (K+1)) · (1 - C(M-K-1, N) / C(M, N)),
+
+the probability that nobody rivals the person, and that of picking the person at random among all who do not differ.
+Running products keep the digits that ratios of gamma functions lose.
+
+Legal metrics beyond the speakers that there are, and how to tell on those that there are whether it works.
+
+Linkability. If a stranger is nearer to a test speaker than the right one with probability q, the speaker is linked
+among N with probability (1-q)^(N-1). With q distributed over speakers as Beta(α, β), the number of rivals among N-1 is
+beta-binomial and
+
+    π_link(N) = B(α, β+N-1) / B(α, β),
+
+which falls as N^-α. α and β are fitted to the ranks that were measured (`metrics.betabinomial`). What fewer speakers
+would have shown follows as well: the rivals that are left among n of them are hypergeometric (`subsample_ranks`).
+
+Singling out has no such form; the logit of what it has beyond chance is continued as a line over log N (`continued`).
 """
 
 from __future__ import annotations
@@ -25,10 +48,31 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.core.arrays import Counts, Floats
 from vpeval.core.seeds import generator
-from vpeval.metrics.draws import none_drawn
 from vpeval.metrics.ranks import Rivals
-from vpeval.metrics.vectors import Counts
+from vpeval.metrics.srd import fit_beta_binomial
+
+
+def none_drawn(n_all: int, n: int) -> Floats:
+    """P(no rival in a crowd of `n`) for K = 0 … M-1 rivals among `n_all`.
+
+    >>> none_drawn(4, 3).tolist()
+    [1.0, 0.3333333333333333, 0.0, 0.0]
+    """
+    k = np.arange(n_all - 1)
+    return np.concatenate(([1.0], np.cumprod(np.maximum(n_all - n - k, 0) / (n_all - 1 - k))))
+
+
+def picked(n_all: int, n: int) -> Floats:
+    """E[1/(1+H)] for K = 0 … M-1 rivals among `n_all`: the chance to pick the person among rivals in a crowd of `n`.
+
+    >>> picked(4, 4).tolist()
+    [1.0, 0.5, 0.3333333333333333, 0.25]
+    """
+    k = np.arange(n_all)
+    without = np.cumprod(np.maximum(n_all - n - k, 0) / (n_all - k))
+    return n_all / (n * (k + 1)) * (1 - without)
 
 
 @dataclass(frozen=True)
@@ -73,3 +117,55 @@ def _draw(k: Counts, n_all: int, n_enroll: Sequence[int], draws: int, seed: int)
         first = np.array([rng.choice(n_all - 1, count, replace=False).min(initial=n_all) for count in k])
         linked += first >= np.array(n_enroll)[:, None] - 1
     return linked / draws
+
+
+EXACT = 512
+DRAWS = 10
+
+
+def rank_counts(rivals: Counts, n_all: int, weights: Floats) -> Floats:
+    """How often the true speaker has rank 1 … M, for every row of weights of the speakers."""
+    return np.stack([np.bincount(rivals, weights=row, minlength=n_all) for row in weights])
+
+
+def subsample_ranks(rivals: Counts, n_all: int, n: int, seed: int = 0) -> Floats:
+    """The histogram of ranks among `n`, the right one and n-1 others of all; `rivals` are those among all.
+
+    Up to `EXACT` speakers it is the expectation over the others, beyond that the mean of some draws.
+    """
+    if n_all <= EXACT:
+        from scipy.stats import hypergeom
+
+        numbers, counts = np.unique(rivals, return_counts=True)
+        return counts @ hypergeom.pmf(np.arange(n), n_all - 1, numbers[:, None], n - 1)
+    drawn = generator(seed, "subsample_ranks ranks").hypergeometric(
+        rivals, n_all - 1 - rivals, n - 1, (DRAWS, len(rivals))
+    )
+    return np.bincount(drawn.ravel(), minlength=n) / DRAWS
+
+
+def linkability_at(counts: Floats, n: int) -> Floats:
+    """π_link among `n`, any number, by the beta-binomial that fits each histogram of ranks.
+
+    >>> linkability_at(np.ones((1, 40)), 400).round(6).tolist()
+    [0.0025]
+    """
+    from scipy.special import betaln
+
+    alpha, beta = fit_beta_binomial(counts)
+    with np.errstate(invalid="ignore"):
+        found = np.exp(betaln(alpha, beta + n - 1) - betaln(alpha, beta))
+    return np.where(alpha > 0, found, 1.0)
+
+
+def continued(sizes: Counts, values: Floats, speakers: int, n: int) -> Floats:
+    """Rates (row) over `sizes` (column), continued to `n`; a rate of 0 or 1 counts as half a speaker more or less.
+
+    >>> continued(np.array([10, 20, 40]), np.array([[0.5, 0.5, 0.5]]), 38, 1000).tolist()
+    [0.5]
+    """
+    inside = np.clip(values, 0.5 / speakers, 1 - 0.5 / speakers)
+    logit, x = np.log(inside / (1 - inside)), np.log(sizes)
+    x = x - x.mean()
+    slope = (logit * x).sum(axis=1) / np.square(x).sum()
+    return 1 / (1 + np.exp(-(logit.mean(axis=1) + slope * (np.log(n) - np.log(sizes).mean()))))

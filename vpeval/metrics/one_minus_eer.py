@@ -14,26 +14,158 @@ A resample of test speakers weights the counts. For the interval, more than `BIN
 bins of neighbours: the EER of a resample then comes out too high, as its ROC keeps some points of the curve only. It
 does so by less than the share of targets in a bin, 1/`BINS`, and by some 10⁻⁴ where scores spread; what the sample
 itself loses in the bins is taken off every resample. The value is exact.
+
+Scores of all pairs of inputs and references in float64, block by block: fast within a bound, and exact for some.
+
+A cosine is taken as 1 - |x-y|²/2 = 1 - (|r|²+|q|²)/2 + r·q with the vectors r and q that are left without what all have
+in common, so that it keeps its digits where vectors crowd. Pairs that the error of this product cannot tell apart are
+compared by exact scores: angles, or scalar products summed in one order (see `vectors`).
+
+Scores sorted into the gaps between given levels, at the cost of a table look-up instead of a search.
+
+The range of the levels is cut into equal cells. A cell that no level comes near lies in one gap, whatever score falls
+into it; scores in the other cells, a few percent, are compared with the one level that is near, or looked for where
+there are several. Finding the cell of a score never decreases with the score, so that the answer is exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.core.arrays import Counts, Floats
 from vpeval.core.seeds import generator
-from vpeval.metrics.bootstrap import RESAMPLES, multiplicities
 from vpeval.metrics.eer import eer_rocch, eers_rocch
-from vpeval.metrics.intervals import SpeakerInterval, rate_interval
-from vpeval.metrics.levels import Levels
+from vpeval.metrics.intervals import RESAMPLES, SpeakerInterval, multiplicities, rate_interval
 from vpeval.metrics.ranks import Rivals, count_rivals
-from vpeval.metrics.score_matrix import ScoreMatrix
 from vpeval.metrics.scores import PooledScores
-from vpeval.metrics.vectors import Counts, Floats, Similarity, Vectors
+from vpeval.metrics.vectors import RESOLUTION, Similarity, Vectors, angles, common_scale, comparable, pair_products
+
+Gaps = NDArray[np.int32]
+
+_LEVEL_CELLS = 1 << 18
+_SEVERAL = np.iinfo(np.int32).min
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Ascending levels, and the gap of every cell: the number of levels below it.
+
+    It is negative where it takes a closer look: ``~k`` where level k alone is near, or `_SEVERAL`.
+    """
+
+    score: Floats
+    margin: float
+    scale: float
+    gap: Gaps
+
+    @classmethod
+    def of(cls, score: Floats, margin: float = 0.0) -> Levels:
+        """The levels `score`, ascending; what is within `margin` of one takes a closer look."""
+        reach = float(score[-1] - score[0]) + 2 * margin
+        scale = (_LEVEL_CELLS - 3) / reach if reach > 0 and np.isfinite((_LEVEL_CELLS - 3) / reach) else 0.0
+        empty = cls(score, margin, scale, np.empty(0, np.int32))
+        low, high = empty.cells(score - margin), empty.cells(score + margin)
+        change = np.zeros(_LEVEL_CELLS + 1, np.int64)
+        np.add.at(change, low, 1)
+        np.add.at(change, high + 1, -1)
+        near = np.cumsum(change[:-1])
+        begun = np.searchsorted(low, np.arange(_LEVEL_CELLS), side="right")
+        gap = np.where(near == 0, begun, np.where(near == 1, -begun, _SEVERAL))  # ~(begun - 1) is -begun
+        return cls(score, margin, scale, gap.astype(np.int32))
+
+    def cells(self, scores: Floats) -> Gaps:
+        """The cell of every score; cell 0 is below all levels."""
+        position = scores - (self.score[0] - self.margin)
+        with np.errstate(over="ignore"):  # infinite is above all levels, too
+            position *= self.scale
+        position += 1
+        return np.clip(position, 0, _LEVEL_CELLS - 1, out=position).astype(np.int32)
+
+    def gaps(self, cells: Gaps) -> Gaps:
+        """The gap of every cell, or a negative number."""
+        return np.take(self.gap, cells)
+
+    def near(self, scores: Floats, gaps: Gaps) -> tuple[Counts, Counts]:
+        """For every score the number of levels that are surely below it, and of those that are not surely above.
+
+        `gaps` are those of their cells, all negative.
+        """
+        level = ~gaps.astype(np.int64)
+        several = np.flatnonzero(gaps == _SEVERAL)
+        level[several] = 0
+        nearest = self.score[level]
+        low, high = level + (nearest < scores - self.margin), level + (nearest <= scores + self.margin)
+        low[several] = np.searchsorted(self.score, scores[several] - self.margin, side="left")
+        high[several] = np.searchsorted(self.score, scores[several] + self.margin, side="right")
+        return low, high
+
+
+@dataclass(frozen=True)
+class ScoreMatrix:
+    """Scores of inputs and references: fast ones with an error bound, and exact ones with a tolerance."""
+
+    x: Floats
+    y: Floats
+    centre: Floats
+    half_squares: tuple[Floats, Floats]
+    error: float
+    similarity: Similarity
+
+    @classmethod
+    def of(cls, x_raw: Vectors, y_raw: Vectors, similarity: Similarity) -> ScoreMatrix:
+        """The matrix of inputs and references by their cosines or scalar products."""
+        if similarity == "euclidean":
+            raise ValueError("score matrices are of cosines or scalar products")
+        scales = common_scale(x_raw, y_raw, similarity)
+        x, y = (comparable(v, similarity, scale) for v, scale in zip((x_raw, y_raw), scales, strict=True))
+        both = np.concatenate((x, y))
+        centre = both.mean(axis=0) if similarity == "cosine" else np.zeros(x.shape[1])
+        squares = [np.square(v - centre).sum(axis=1) for v in (x, y)]
+        longest = sum(float(np.sqrt(s.max())) for s in squares)
+        error = (x.shape[1] + 16) * 2.0**-52 * longest * (longest + 2.0**-50) + RESOLUTION * longest
+        # A direction of zeros has the cosine 0 with all others, as if it were at a right angle to them.
+        halves = [s / 2 + (~v.any(axis=1)) / 2 for v, s in zip((x, y), squares, strict=True)]
+        if similarity == "product":
+            halves = [np.zeros(len(x)), np.zeros(len(y))]
+        return cls(x, y, centre, (halves[0], halves[1]), error, similarity)
+
+    def multiply(self, rows: slice, out: Floats) -> None:
+        """Fill `out` with products of `rows` and the first references, as many as it has columns."""
+        np.matmul(self.x[rows] - self.centre, self.centred[: out.shape[1]].T, out=out)
+
+    def complete(self, rows: slice, out: Floats) -> Floats:
+        """Turn the products of `rows` into scores within `error`; a few rows at a time stay in the cache."""
+        out -= self.half_squares[0][rows, None]
+        out -= self.half_squares[1][: out.shape[1]]
+        return out
+
+    @cached_property
+    def centred(self) -> Floats:
+        """The references without what all have in common."""
+        return self.y - self.centre
+
+    def fast_pairs(self, owner: Counts) -> Floats:
+        """The score of every input with one reference, as exact as float64 makes it."""
+        product = pair_products(self.x - self.centre, self.centred[owner])
+        return product - self.half_squares[0] - self.half_squares[1][owner]
+
+    def exact(self, row: Counts, column: Counts) -> Floats:
+        """Scores of pairs on a scale of their own: minus the angle, or the scalar product."""
+        if self.similarity == "product":
+            return pair_products(self.x[row], self.y[column])
+        return -angles(self.x[row], self.y[column])
+
+    @property
+    def tolerance(self) -> float:
+        """How far equal exact scores may be apart."""
+        return RESOLUTION if self.similarity == "cosine" else 0.0
+
 
 BINS = 128
 """Bins of target scores for intervals."""
@@ -120,7 +252,7 @@ class _Targets:
     levels: Levels
     exact: Floats
     level_of: Counts
-    coarse: NDArray[np.int64]
+    coarse: Counts
 
     @classmethod
     def of(cls, matrix: ScoreMatrix, owner: Counts) -> _Targets:

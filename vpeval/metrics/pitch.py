@@ -12,14 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import correlate
 
 from vpeval.audio.f0 import CEILING, FLOOR
+from vpeval.core.arrays import Floats
 
 FEWEST = 10
 
-Track = NDArray[np.float64]
+Track = Floats
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vpeval.core.arrays import Bools, Counts, Floats, Indices
 from vpeval.core.seeds import generator
-from vpeval.metrics.bootstrap import multiplicities
 from vpeval.metrics.dsys import dsys_of_bins, edges_of_bins, number_of_bins
-from vpeval.metrics.scores import Counts, Floats, Hulls, PooledScores, pav_starts, pool
+from vpeval.metrics.intervals import multiplicities
+from vpeval.metrics.scores import Hulls, PooledScores, pav_starts, pool
 
-Flags = NDArray[np.bool_]
+Flags = Bools
 
 _CELLS = 4_000_000
 
@@ -37,8 +37,8 @@ class ScoredTrials:
 
     score: Floats
     is_target: Flags
-    enroll: NDArray[np.intp]
-    speaker: NDArray[np.intp]
+    enroll: Indices
+    speaker: Indices
 
     @property
     def n_speakers(self) -> int:

@@ -17,8 +17,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Counts = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from vpeval.core.arrays import Counts, Floats
+
 N = TypeVar("N", np.int64, np.float64)
 
 

@@ -27,13 +27,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vpeval.core.arrays import Bools, Counts, Floats, Indices
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
-from vpeval.metrics.bootstrap import RESAMPLES, multiplicities
-from vpeval.metrics.intervals import Estimate, studentised_interval, too_few
-from vpeval.metrics.scores import Counts, Floats, pool
+from vpeval.metrics.intervals import RESAMPLES, Estimate, multiplicities, studentised_interval, too_few
+from vpeval.metrics.scores import pool
 
 CONDITIONS = ("oo", "oa", "aa")
 
@@ -45,13 +44,13 @@ _ROUNDING = 1e-13
 class PairScores:
     """Scores of utterance pairs; utterances are indices into a sorted list."""
 
-    first: NDArray[np.intp]
-    second: NDArray[np.intp]
+    first: Indices
+    second: Indices
     score: Floats
 
 
 def similarity_matrix(
-    pairs: PairScores, speaker: NDArray[np.intp], names: Sequence[str], condition: str, mode: str = "full"
+    pairs: PairScores, speaker: Indices, names: Sequence[str], condition: str, mode: str = "full"
 ) -> Floats:
     """The matrix of one condition; utterance u is spoken by ``names[speaker[u]]``.
 
@@ -82,7 +81,7 @@ def matrix_of_sums(total: Floats, count: Counts, names: Sequence[str]) -> Floats
         return 1 / (1 + np.exp(-total / count))
 
 
-def _once(pairs: PairScores, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _once(pairs: PairScores, used: Bools) -> Bools:
     """Without the second of two pairs of the same utterances and the same score: in oo and aa order means nothing.
 
     Both directions of a score that is not symmetric are two measurements, and stay.
@@ -140,7 +139,7 @@ def _metrics(matrices: Mapping[str, Floats], drawn: Counts) -> Floats:
     return np.stack((oo, oa, aa, g_vd, deid), axis=1)
 
 
-def _calibrate(score: Floats, same: NDArray[np.bool_], names: Sequence[str]) -> Floats:
+def _calibrate(score: Floats, same: Bools, names: Sequence[str]) -> Floats:
     """Log-likelihood ratio of every score, by Laplace-smoothed PAV."""
     if same.all():
         raise InputError(f"no pair of two speakers, only '{names[0]}'; two speakers or more are needed")

@@ -34,13 +34,11 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vpeval.core.arrays import Bools, Counts, Floats
 from vpeval.core.seeds import generator
 from vpeval.metrics.vectors import (
     RESOLUTION,
-    Counts,
-    Floats,
     Similarity,
     Vectors,
     common_scale,
@@ -60,16 +58,16 @@ class SinglingOut:
     """Success rates over the folds, one row per value of N and one column per enrolment speaker."""
 
     n_speakers: tuple[int, ...]
-    per_speaker: NDArray[np.float64]
-    chance_per_speaker: NDArray[np.float64]
+    per_speaker: Floats
+    chance_per_speaker: Floats
 
     @property
-    def chance(self) -> NDArray[np.float64]:
+    def chance(self) -> Floats:
         """What exchangeable scores give for every N."""
         return self.chance_per_speaker.mean(axis=1)
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """π_sing for every N."""
         return self.per_speaker.mean(axis=1)
 
@@ -178,7 +176,7 @@ def _order(n_all: int, first: int, rng: np.random.Generator) -> Counts:
     return np.concatenate(([first], order[order != first]))
 
 
-def _isolates(part: _Part, exact: Callable[[Counts, Counts], Floats]) -> NDArray[np.bool_]:
+def _isolates(part: _Part, exact: Callable[[Counts, Counts], Floats]) -> Bools:
     """Whether the attack succeeds, per fold; `exact` gives the similarities of vectors of speakers."""
     n_folds = int(part.counts.max())
     fold = np.arange(n_folds)[:, None]

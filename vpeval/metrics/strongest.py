@@ -17,10 +17,10 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from vpeval.metrics.bootstrap import RESAMPLES
-from vpeval.metrics.intervals import NO_INTERVAL, SpeakerInterval, rate_interval
+from vpeval.core.arrays import Floats
+from vpeval.metrics.intervals import NO_INTERVAL, RESAMPLES, SpeakerInterval, rate_interval
 from vpeval.metrics.resampling import Draws, ScoredTrials, SortedTrials, Statistic, resample
-from vpeval.metrics.scores import Floats, PooledScores
+from vpeval.metrics.scores import PooledScores
 from vpeval.metrics.verification import EERS, STATISTICS
 
 A = TypeVar("A", bound=Hashable)

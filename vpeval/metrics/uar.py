@@ -16,7 +16,7 @@ import numpy as np
 
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
-from vpeval.metrics.bootstrap import RESAMPLES, Interval, bootstrap_mean, multiplicities, percentile_interval
+from vpeval.metrics.intervals import RESAMPLES, Interval, bootstrap_mean, multiplicities, percentile_interval
 
 _DECIMALS = 3
 

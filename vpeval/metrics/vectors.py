@@ -23,10 +23,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from vpeval.core.arrays import Counts, Floats
+
 Similarity = Literal["cosine", "product", "euclidean"]
 Vectors = NDArray[np.floating]
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 RESOLUTION = 2.0**-48
 """The largest difference of two angles, in radians, that rounding alone can make."""

@@ -14,12 +14,23 @@ from functools import partial
 
 import numpy as np
 
-from vpeval.metrics.bootstrap import RESAMPLES
-from vpeval.metrics.cllr import cllr, min_cllr, min_cllrs
-from vpeval.metrics.dcf import min_dcf, min_dcfs
-from vpeval.metrics.dsys import DsysNull, dsys, dsys_null, dsys_of_hulls, dsys_pav, level_of_strangers
+from vpeval.core.arrays import Floats
+from vpeval.metrics.cllr import cllr, min_cllr, min_cllrs, min_dcf, min_dcfs
+from vpeval.metrics.dsys import (
+    DsysNull,
+    dsys,
+    dsys_null,
+    dsys_of_hulls,
+    dsys_pav,
+    level_of_strangers,
+    zebra_individual,
+    zebra_individuals,
+    zebra_population,
+    zebra_populations,
+    zebra_tag,
+)
 from vpeval.metrics.eer import Eer, bengio_mariethoz, eer_kaldi_fair, eer_rocch, eer_threshold, eers_of_hulls
-from vpeval.metrics.intervals import Estimate, SpeakerInterval, rate_interval, studentised_interval, too_few
+from vpeval.metrics.intervals import RESAMPLES, Estimate, SpeakerInterval, rate_interval, studentised_interval, too_few
 from vpeval.metrics.paired import assess
 from vpeval.metrics.resampling import (
     Draws,
@@ -33,14 +44,7 @@ from vpeval.metrics.resampling import (
     resampled_eer_kaldi,
     resampled_eer_threshold,
 )
-from vpeval.metrics.scores import Floats, PooledScores
-from vpeval.metrics.zebra import (
-    zebra_individual,
-    zebra_individuals,
-    zebra_population,
-    zebra_populations,
-    zebra_tag,
-)
+from vpeval.metrics.scores import PooledScores
 
 
 @dataclass(frozen=True)

@@ -18,16 +18,19 @@ from dataclasses import astuple, dataclass, replace
 from itertools import chain, count
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vpeval.core.arrays import Counts
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.data.text import Normalizer, compared_words
-from vpeval.metrics.bootstrap import RESAMPLES, Interval, multiplicities, percentile_interval
-from vpeval.metrics.intervals import SpeakerInterval, ratio_interval
-
-Counts = NDArray[np.int64]
-"""One row an utterance: insertions, deletions, substitutions, reference length."""
+from vpeval.metrics.intervals import (
+    RESAMPLES,
+    Interval,
+    SpeakerInterval,
+    multiplicities,
+    percentile_interval,
+    ratio_interval,
+)
 
 # One integer holds what the programme must know of a cell: its cost, which kind of step led into it (only while the
 # candidates are compared, so that the minimum obeys the tie rule), and the number of insertions on the way.

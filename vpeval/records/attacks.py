@@ -12,6 +12,7 @@ SIMILAR = "similar-system"
 ATTACK_MODELS = (UNPROTECTED, IGNORANT, LAZY, SIMILAR, SEMI)
 """From the weakest to the strongest, in the vocabulary of the VoicePrivacy challenges, which has none for SIMILAR."""
 
+TRAINED = ("original", "anonymised")
 INFORMED = attackers.INFORMED[0]
 LEGAL_NAMES = {
     UNPROTECTED: "Original",
@@ -39,3 +40,13 @@ def attack_model(record: Record, attacker: Attacker | None = None) -> str:
         informed = SEMI if "anon" in record.attacker.lower() else LAZY
         name = {"oo": UNPROTECTED, "oa": IGNORANT, "aa": informed}[record.condition]
     return SIMILAR if name == "none" else name
+
+
+def representation(record: Record) -> str:
+    """What of speech the attacker of a record uses, such as embeddings or F0; its name where that is not stated."""
+    return str(record.notes.get("representation") or record.attacker)
+
+
+def trained_on(record: Record) -> str:
+    """The speech that the attacker of a record was trained on, one of `TRAINED`."""
+    return TRAINED[attack_model(record) in (SEMI, SIMILAR)]

@@ -21,8 +21,23 @@ VERIFICATION, LEGAL, INFERENCE, SRD = "Speaker verification", "Legal criteria", 
 SIMILARITY, UTILITY, SPEAKERS, OTHER = "Voice similarity", "Utility", "Easy and hard speakers", "Other"
 GROUPS = (VERIFICATION, LEGAL, INFERENCE, SRD, SIMILARITY, UTILITY, SPEAKERS, OTHER)
 """The groups of metrics, in the order of tables."""
-KEY, OVERVIEW, SUMMARY = "key", "overview", "summary"
-"""Where a metric is shown: key numbers of a system, the table of several systems, the summary on the screen."""
+KEY, OVERVIEW, SUMMARY, BY_SET = "key", "overview", "summary", "by set"
+"""Where a metric is shown: key numbers of a system, the table of several systems, the summary on the screen, and there
+set by set."""
+SINGLING_OUT, LINKABILITY = "singling out", "linkability"
+"""Criteria of Opinion 05/2014 on Anonymisation Techniques."""
+
+
+@dataclass(frozen=True)
+class Success:
+    """How a verdict states the success of an attack: a label, and what the attack does to one of ``{N}`` speakers.
+
+    The verdict has limits for it if it is `graded`.
+    """
+
+    label: str
+    words: str
+    graded: bool = True
 
 
 @dataclass(frozen=True)
@@ -48,6 +63,8 @@ class Metric:
     group: str = OTHER
     place: int = 0
     shown: tuple[str, ...] = (SUMMARY,)
+    key_place: int = 0
+    """Its place among the key numbers of its aspect."""
     range: tuple[float, float] = (-math.inf, math.inf)
     """The values that are possible; a table with another one is refused."""
     requires: tuple[str, ...] = ()
@@ -60,6 +77,10 @@ class Metric:
     """What several metrics estimate (`EER`): a page shows one of them."""
     replaces: str = ""
     """The metric that it is shown in place of, where both were measured."""
+    criterion: str = ""
+    """The criterion of Opinion 05/2014 that it belongs to."""
+    success: Success | None = None
+    """How a verdict states it; None if it does not."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "latex", self.latex or self.title)
@@ -148,7 +169,9 @@ def describe(name: str) -> Metric:
             chance=None,
             range=whole,
             requires=(),
-            shown=(),
+            shown=(SUMMARY,),
+            estimator_of="",
+            replaces="",
         )
     return Metric(name, name.replace("_", " "), "", escape(name))
 

@@ -19,13 +19,13 @@ from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.stamps import accepted_code
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.measures.audit import FILE, UTILITY_FILE
-from vpeval.measures.base import RECORDS
+from vpeval.measures.base import RECORDS, Resampling
 from vpeval.plan.plan import DATA, Plan
 from vpeval.records.metrics import known_metrics
 from vpeval.records.names import ORIGINAL
 from vpeval.records.record import Record, read_records
 from vpeval.records.remarks import ACCEPTED_CODE, remarks
-from vpeval.results.formats.latex_files import write_latex
+from vpeval.results.latex import write_latex
 from vpeval.results.load import load
 from vpeval.stages.base import LIMITS, refuse_outdated, results, step_of
 from vpeval.stages.origin import made_by, with_origin
@@ -142,9 +142,9 @@ def _descriptions() -> dict[str, str]:
 
 def result_files(plan: Plan) -> tuple[str, ...]:
     """The files that the edition has, the first one being the one that people look for."""
-    from vpeval.editions.result_files import EDITIONS
+    from vpeval.editions.base import edition_of
 
-    return EDITIONS[plan.edition]
+    return edition_of(plan.edition).file_names
 
 
 def _files_step(plan: Plan) -> Step:
@@ -234,8 +234,8 @@ def _audits_of(compared: Iterable[Path]) -> list[Path]:
 
 def _report(plan: Plan) -> str:
     from vpeval.figures.run_results import load_results
+    from vpeval.report.legal_criteria import UseCase
     from vpeval.report.page import Context
-    from vpeval.report.use_case import UseCase
 
     found = load_results([plan.run / TABLE])
     case = UseCase(plan.settings.population, plan.settings.utterances)
@@ -280,9 +280,8 @@ def _comparison_step(plan: Plan, compared: Sequence[Path]) -> Step:
 
 def _compare(plan: Plan, compared: Sequence[Path]) -> str:
     # Whichever system was run last, the comparison is the same.
-    settings = plan.settings
-    drawn = {"resamples": settings.bootstrap, "seed": settings.seed}
-    COMPARE.load()(plan.exp / "comparison", sorted(compared), edition=plan.edition, **drawn)
+    resampling = Resampling(plan.settings.bootstrap, plan.settings.seed)
+    COMPARE.load()(plan.exp / "comparison", sorted(compared), edition=plan.edition, resampling=resampling)
     return f"comparison of {len(compared)} systems"
 
 

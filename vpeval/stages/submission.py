@@ -8,16 +8,16 @@ from pathlib import Path
 from vpeval.anon.anonymised_set import read_missing
 from vpeval.core.errors import InputError
 from vpeval.data.layout import first_few
-from vpeval.editions.result_files import EDITIONS, of_system, render
+from vpeval.editions.base import edition_of
+from vpeval.editions.result_files import of_system, render
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.plan.plan import Plan
 from vpeval.results.load import load
 from vpeval.stages.base import require_outputs
 from vpeval.stages.origin import made_by, refuse_other_data
 from vpeval.stages.results import TABLE
-from vpeval.submission.check import check
+from vpeval.submission.check import REQUIREMENT, check
 from vpeval.submission.pack import Contents, pack, read_description
-from vpeval.submission.requirements import KIND
 
 ARCHIVE = "submission.tar.gz"
 _SHOWN = 20
@@ -54,7 +54,7 @@ def _notes(plan: Plan) -> dict[str, str]:
 def _pack(plan: Plan, originals: list[Path]) -> str:
     records = of_system(load([plan.run / TABLE]), plan.system)
     refuse_other_data(plan, records)
-    results = {name: render(records, plan.edition, name, **plan.ranked) for name in EDITIONS[plan.edition]}
+    results = {name: render(records, plan.edition, name, **plan.ranked) for name in edition_of(plan.edition).file_names}
     contents = Contents(
         edition=plan.edition,
         system=plan.system,
@@ -70,8 +70,8 @@ def _pack(plan: Plan, originals: list[Path]) -> str:
     archive = plan.run / ARCHIVE
     manifest = pack(contents, archive)
     verdict = check(archive, originals)
-    lacking = [problem for problem in verdict.problems if problem.kind == KIND]
-    wrong = [problem for problem in verdict.problems if problem.kind != KIND]
+    lacking = [problem for problem in verdict.problems if problem.kind == REQUIREMENT]
+    wrong = [problem for problem in verdict.problems if problem.kind != REQUIREMENT]
     if wrong:
         for problem in wrong[:_SHOWN]:
             logging.error(str(problem))

@@ -32,7 +32,7 @@ def system_of(path: Path) -> str:
 
 
 def _newest_first() -> list[ResultFile]:
-    return [file for edition in reversed(editions().values()) for file in edition.files]
+    return [file for edition in reversed(list(editions().values())) for file in edition.files]
 
 
 def render(

@@ -27,8 +27,8 @@ from os import PathLike
 
 from vpeval.core.errors import InputError
 from vpeval.editions.base import METHOD, TEAM, TRAINING, Edition, ResultFile
+from vpeval.metrics.dsys import zebra_tag
 from vpeval.metrics.wer import ErrorCounts
-from vpeval.metrics.zebra import zebra_tag
 from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.records.record import Record
 from vpeval.records.remarks import result_lines

@@ -28,7 +28,7 @@ from vpeval.listening.simulate import (
 )
 from vpeval.listening.store import Store
 from vpeval.metrics.eer import eer_threshold
-from vpeval.metrics.normalised_rank import ranks_within
+from vpeval.metrics.paired import ranks_within
 from vpeval.metrics.scores import pool
 from vpeval.records.record import Record, read_records, write_records
 from vpeval.stages.results import _listened
@@ -297,6 +297,8 @@ def test_records_of_a_run_are_collected_like_all_others(answered, tmp_path):
     assert all((plan.run / record.files["listening"]).is_file() for record in collected)
     scores = json.loads((tmp_path / "zorro/listening/scores.json").read_text())
     assert len(scores["groups"]["naturalness"]["toy_test_trials_f f"]) == 28
+    distances = json.loads((tmp_path / "original/listening/scores.json").read_text())["distances"]
+    assert 0 <= np.mean(distances["same"]) < np.mean(distances["different"])
 
 
 def handed_in(test, listener, answers):

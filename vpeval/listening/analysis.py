@@ -21,7 +21,6 @@ from vpeval.listening.boards import linking_records, mean_map, pair_scores
 from vpeval.listening.disk import ListeningTest
 from vpeval.listening.exclusion import Listener, check_listeners, excluded
 from vpeval.listening.ratings import (
-    ATTACKER,
     GROUPS,
     VERIFICATION,
     Comparison,
@@ -34,7 +33,7 @@ from vpeval.listening.ratings import (
     mean_records,
     verification_records,
 )
-from vpeval.metrics.bootstrap import Interval
+from vpeval.metrics.intervals import Interval
 from vpeval.records.attacks import IGNORANT, UNPROTECTED, attack_model
 from vpeval.records.names import ORIGINAL
 from vpeval.records.record import Record, read_records, write_records
@@ -134,8 +133,7 @@ def _read_objective(runs: Path, systems: Sequence[str], attacker: str) -> tuple[
         model = UNPROTECTED if system == ORIGINAL else IGNORANT
         for path in sorted((runs / system).glob("*/records.jsonl")):
             for record in read_records(path):
-                is_objective = record.metric in wanted and record.attacker != ATTACKER
-                if is_objective and record.system == system and attack_model(record) == model:
+                if record.metric in wanted and record.system == system and attack_model(record) == model:
                     records.append(record)
     attackers = sorted({record.attacker for record in records if record.system != ORIGINAL})
     if attacker and attacker not in attackers:

@@ -19,7 +19,7 @@ from vpeval.core.errors import InputError
 from vpeval.listening.design import Page, Shape
 from vpeval.listening.disk import ListeningTest
 from vpeval.listening.store import Store
-from vpeval.metrics.normalised_rank import ranks_within
+from vpeval.metrics.paired import ranks_within
 
 Ints = NDArray[np.intp]
 Floats = NDArray[np.float64]

@@ -23,11 +23,10 @@ from numpy.typing import NDArray
 
 from vpeval.core.seeds import generator
 from vpeval.listening.answers import Floats, Ints, Ratings
-from vpeval.metrics.bootstrap import Interval, multiplicities, percentile_interval
 from vpeval.metrics.cllr import cllr, min_cllr
 from vpeval.metrics.eer import eer_rocch, eer_threshold
-from vpeval.metrics.holm import holm
-from vpeval.metrics.mann_whitney import MannWhitney, mann_whitney
+from vpeval.metrics.intervals import Interval, multiplicities, percentile_interval
+from vpeval.metrics.paired import MannWhitney, holm, mann_whitney
 from vpeval.metrics.scores import PooledScores, pool
 from vpeval.records.names import ORIGINAL
 from vpeval.records.record import Record

@@ -31,8 +31,7 @@ from vpeval.listening.material import Material, choose_partition, load_material,
 from vpeval.listening.prepare_test import PrepareOptions, Texts, prepare
 from vpeval.listening.ratings import GROUPS, VERIFICATION
 from vpeval.listening.store import Store
-from vpeval.metrics.mann_whitney import mann_whitney
-from vpeval.metrics.normalised_rank import ranks_within
+from vpeval.metrics.paired import mann_whitney, ranks_within
 from vpeval.metrics.scores import pool
 from vpeval.records.names import ORIGINAL
 from vpeval.records.record import Record, write_records

@@ -28,11 +28,11 @@ def main() -> int:
     """Print the violations to stderr, and what was verified to stdout."""
     parser = script.Parser(__doc__)
     option = parser.add_argument
-    option("--edition", choices=editions(), default="", help="default: what the manifest says")
+    option("--edition", choices=editions(), default="", help="default: that of the manifest")
     option("--recompute", type=script.natural, default=0, metavar="N", help="trials of every attack to score again (0)")
     option("--models", type=Path, metavar="DIR", help="your own trained attackers, for that (exp/<recipe>/asv)")
     option("--attackers", type=Path, metavar="DIR", default=ROOT / "conf/asv", help="attackers that count (conf/asv)")
-    option("--seed", type=script.natural, help="which trials are scored again (default: nobody knows)")
+    option("--seed", type=script.natural, help="which trials are scored again (default: random)")
     option("--shown", type=script.positive, default=20, metavar="N", help="violations of a kind (20)")
     option("archive", type=Path)
     option("data", metavar="original-data-dir", type=Path, nargs="*")

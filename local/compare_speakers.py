@@ -6,7 +6,7 @@ Usage: local/compare_speakers.py [options] <system>/<attacker>=<speakers.tsv>...
          exp/overlap.jsonl
 
 The files come from local/score_linkability.py, local/score_singling_out.py or local/score_srd.py. The lists go to a
-file beside the records (here exp/overlap.lists.tsv). Contexts are compared if they differ in one of system, attacker
+file next to the records (here exp/overlap.lists.tsv). Contexts are compared if they differ in one of system, attacker
 and L.
 """
 
@@ -15,15 +15,15 @@ from pathlib import Path
 from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.protocols.speaker_overlap import find_extremes, overlap_records
-from vpeval.protocols.speaker_values import read_speaker_values
+from vpeval.measures.base import read_speaker_values
+from vpeval.measures.speaker_overlap import find_extremes, overlap_records
 from vpeval.records.record import write_records
 
 
 def main() -> None:
     """Read per-speaker files, write lists and overlaps."""
     parser = script.Parser(__doc__)
-    parser.add_argument("--metric", default="linkability", help="whose values are compared (linkability)")
+    parser.add_argument("--metric", default="linkability", help="metric that is compared (linkability)")
     parser.add_argument("--n", type=script.positive, metavar="N", help="number of speakers N (default: the smallest)")
     parser.add_argument("--quantile", type=float, default=0.1, help="share of the speakers in a list (0.1)")
     parser.add_argument("files", metavar="system/attacker=speakers.tsv", nargs="+")

@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument(
         "--style", choices=latex_challenge.STYLES, default="booktabs", help="vpc2020: the challenge's own tables"
     )
-    parser.add_argument("--edition", choices=editions(), default="2020", help="whose EER stands beside SRD (2020)")
+    parser.add_argument("--edition", choices=editions(), default="2020", help="its EER is in the table of SRD (2020)")
     parser.add_argument("--metrics", type=str.split, default=[], metavar="LIST", help="names of docs/metrics.md (all)")
     parser.add_argument("--attackers", type=str.split, default=[], metavar="LIST", help="attackers (all)")
     parser.add_argument("--systems", type=str.split, default=[], metavar="LIST", help="systems, in this order (all)")

@@ -4,7 +4,7 @@
 Usage: utils/describe_metrics.py [<page.md>]
  e.g.: utils/describe_metrics.py
 
-Tables stand between lines '<!-- metrics: GROUP -->' and '<!-- end of metrics -->'; the rest of the page stays.
+Tables are between lines '<!-- metrics: GROUP -->' and '<!-- end of metrics -->'; the rest of the page stays.
 """
 
 from pathlib import Path

@@ -1,1 +1,1 @@
-from toy_submission import room  # noqa: F401
+from toy_submission import submission_dir  # noqa: F401

@@ -1,6 +1,6 @@
 from embedding_dirs import failure, records, run
 
-from vpeval.protocols.speaker_values import SpeakerValue, write_speaker_values
+from vpeval.measures.base import SpeakerValue, write_speaker_values
 
 SCRIPT = "compare_speakers.py"
 

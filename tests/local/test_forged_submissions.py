@@ -96,7 +96,7 @@ FORGERIES = {
     "EERs of 49.99 % with dummy scores": (dummy_scores, "the results say an EER of 49.99 %, the scores give"),
     "another system in the manifest": (
         other_system,
-        "names the system 'another', the folder of the submission is 'mine'",
+        "names the system 'another', the directory of the submission is 'mine'",
     ),
     "dummy scores under another system": (other_system, "the results say an EER of 49.99 %, the scores give"),
     "scores that are all the same": (
@@ -173,7 +173,7 @@ FORGERIES = {
 
 
 @pytest.mark.parametrize("name", FORGERIES)
-def test_a_forgery_is_refused_with_the_reason(room, name):
+def test_a_forgery_is_refused_with_the_reason(submission_dir, name):
     assert make().returncode == 0
     change, reason = FORGERIES[name]
     forge(change)
@@ -183,7 +183,7 @@ def test_a_forgery_is_refused_with_the_reason(room, name):
     assert "approved" not in done.stdout and "was changed after packing" not in done.stderr
 
 
-def test_what_was_only_signed_again_is_approved(room):
+def test_what_was_only_signed_again_is_approved(submission_dir):
     make()
     forge(lambda files: None)
     assert violations(*ORIGINALS) == []
@@ -202,7 +202,7 @@ def test_what_was_only_signed_again_is_approved(room):
         ("2020", DESCRIPTION, []),
     ],
 )
-def test_what_an_edition_asks_of_a_description_is_said(room, edition, description, missing):
+def test_what_an_edition_asks_of_a_description_is_said(submission_dir, edition, description, missing):
     if description is None:
         call("make_submission.py", "--edition", edition, "runs/mine", "s.tar.gz", *map(str, ORIGINALS))
     else:
@@ -212,14 +212,14 @@ def test_what_an_edition_asks_of_a_description_is_said(room, edition, descriptio
     assert len(said) == len(missing) and all(part in line for part, line in zip(missing, said, strict=True))
 
 
-def test_an_empty_description_is_refused_before_it_is_packed(room):
+def test_an_empty_description_is_refused_before_it_is_packed(submission_dir):
     Path("empty.md").write_text(" \n")
     done = make("s.tar.gz", "--description", "empty.md")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("make_submission.py: empty.md: is empty; describe the system")
 
 
-def test_attackers_and_recognisers_are_told_apart(room):
+def test_attackers_and_recognisers_are_told_apart(submission_dir):
     make()
     manifest = json.loads(members()["mine/manifest.json"])
     assert (manifest["attackers"], manifest["recognisers"]) == (["ecapa"], ["tiny"])

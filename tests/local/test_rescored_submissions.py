@@ -8,14 +8,14 @@ import pytest
 from in_process import call
 from toy_submission import ORIGINAL_SCORES, ORIGINALS, SCORES, SETS, forge, make, members
 
-from vpeval.asv.encoders import load_encoder
 from vpeval.asv.scoring import score_trials
 from vpeval.audio.io import RATE, read_audio, write_wave
 from vpeval.core.tables import read_table
 from vpeval.data.trials import read_trials, write_scores
-from vpeval.embeddings.directory import group_rows
+from vpeval.embeddings.speaker_vectors import group_rows
 from vpeval.metrics.scores import pool
 from vpeval.metrics.verification import POINT_ESTIMATES
+from vpeval.networks.encoders import load_encoder
 from vpeval.records.record import read_records, write_records
 
 
@@ -34,7 +34,7 @@ def embedded(data: Path):
 
 
 @pytest.fixture
-def honest(room):
+def honest(submission_dir):
     """A submission whose scores are those of an attacker who listens to the melody."""
     Path("attackers").mkdir()
     Path("attackers/ecapa.yaml").write_text("encoder: f0_histogram\nsimilarity: cosine\n")
@@ -57,7 +57,7 @@ def honest(room):
     ]
     write_records("runs/mine/results.jsonl", told)
     assert make().returncode == 0
-    return room
+    return submission_dir
 
 
 def check(*options):

@@ -14,7 +14,7 @@ from toy_submission import ORIGINALS, SCORES, make, members, rewrite, violations
 from vpeval.submission.archive import is_safe, read_wave
 
 
-def test_the_archive_holds_results_scores_audio_and_a_manifest(room):
+def test_the_archive_holds_results_scores_audio_and_a_manifest(submission_dir):
     done = make("s.tar.gz", "--seed", "7", "--note", "anon_level=spk")
     assert done.returncode == 0, done.stderr
     files = members()
@@ -32,7 +32,7 @@ def test_the_archive_holds_results_scores_audio_and_a_manifest(room):
     assert manifest["files"].keys() == {name.removeprefix("mine/") for name in files} - {"manifest.json"}
 
 
-def test_the_same_inputs_give_the_same_bytes_whatever_their_times(room):
+def test_the_same_inputs_give_the_same_bytes_whatever_their_times(submission_dir):
     assert make("a.tar.gz").returncode == 0
     for path in Path("data").rglob("*.wav"):
         os.utime(path, (1e9, 1e9))
@@ -43,7 +43,7 @@ def test_the_same_inputs_give_the_same_bytes_whatever_their_times(room):
         assert {(m.mtime, m.uid, m.gid, m.uname, m.mode) for m in archive} == {(0, 0, 0, "", 0o644)}
 
 
-def test_a_good_archive_has_no_violations(room):
+def test_a_good_archive_has_no_violations(submission_dir):
     make()
     done = call("check_submission.py", "s.tar.gz", *map(str, ORIGINALS))
     assert (done.returncode, done.stderr) == (0, "")
@@ -57,7 +57,7 @@ def test_a_good_archive_has_no_violations(room):
     assert done.stdout.endswith(f"s.tar.gz: {end}")
 
 
-def test_without_the_originals_nothing_is_approved(room):
+def test_without_the_originals_nothing_is_approved(submission_dir):
     make()
     assert violations() == []
     done = call("check_submission.py", "s.tar.gz")
@@ -65,7 +65,7 @@ def test_without_the_originals_nothing_is_approved(room):
     assert "not approved: give the original data directories" in done.stdout
 
 
-def test_audio_of_another_kind_is_converted(room):
+def test_audio_of_another_kind_is_converted(submission_dir):
     path = Path("data/toy_dev_enrolls_mine")
     wave, rate = sf.read(path / "wav/a-1.wav")
     sf.write(path / "wav/a-1.flac", wave, rate)
@@ -78,7 +78,7 @@ def test_audio_of_another_kind_is_converted(room):
 
 
 @pytest.mark.parametrize("edition", ["2022", "2024", "2026"])
-def test_every_edition_has_its_results_files(room, edition):
+def test_every_edition_has_its_results_files(submission_dir, edition):
     assert make("s.tar.gz", "--edition", edition).returncode == 0
     results = {name.removeprefix("mine/results/") for name in members() if "/results/" in name}
     assert results == {"2022": {"results.txt", "results_summary.txt"}}.get(edition, {"result_for_rank"})
@@ -121,7 +121,7 @@ WAVE = "mine/data/toy_dev_trials_f_mine/wav/b-2.wav"
         (put("../evil", b"x"), "unsafe path", "member '../evil' has an unsafe name"),
         (put("/etc/evil", b"x"), "unsafe path", "member '/etc/evil' has an unsafe name"),
         (put("mine/a\nb", b"x"), "unsafe path", r"member 'mine/a\nb' has an unsafe name"),
-        (put("other/file", b"x"), "layout", "has several folders at its top (mine, other)"),
+        (put("other/file", b"x"), "layout", "has several directories at its top (mine, other)"),
         (drop("mine/results/results.txt"), "missing file", "results/results.txt: is missing"),
         (put("mine/results/results.txt", b"ASR-x_asr\n"), "results", "results.txt: cannot be read: 1: block"),
         (put("mine/manifest.json", b"{}"), "manifest", "manifest.json: is no manifest"),
@@ -134,21 +134,21 @@ WAVE = "mine/data/toy_dev_trials_f_mine/wav/b-2.wav"
         (put(f"mine/scores/{SCORES}/scores", b"a z-1 1\n"), "ids", "scores 1 pairs that are no trials (a z-1)"),
     ],
 )
-def test_every_violation_is_found_and_named(room, change, kind, message):
+def test_every_violation_is_found_and_named(submission_dir, change, kind, message):
     make()
     rewrite(change)
     found = violations(*ORIGINALS)
     assert any(k == kind and message in text for k, text in found), found
 
 
-def test_a_results_file_of_other_scores_is_found_out(room):
+def test_a_results_file_of_other_scores_is_found_out(submission_dir):
     make()
     text = members()["mine/results/results.txt"].replace(b"EER: 0%", b"EER: 33.33%", 1)
     rewrite(put("mine/results/results.txt", text))
     assert any("the results say an EER of 33.33 %, the scores give 0 %" in message for _, message in violations())
 
 
-def test_links_are_not_followed(room):
+def test_links_are_not_followed(submission_dir):
     make()
     link = tarfile.TarInfo("mine/link")
     link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
@@ -156,13 +156,13 @@ def test_links_are_not_followed(room):
     assert ("unsafe path", "link: is a link or a device, not a file") in violations()
 
 
-def test_a_set_that_is_missing_altogether_is_named(room):
+def test_a_set_that_is_missing_altogether_is_named(submission_dir):
     make()
     rewrite(lambda files: [files.pop(name) for name in list(files) if "toy_dev_enrolls_mine" in name])
     assert ("missing set", "data: no anonymised 'toy_dev_enrolls'") in violations(*ORIGINALS)
 
 
-def test_an_archive_cut_anywhere_is_answered_with_violations(room):
+def test_an_archive_cut_anywhere_is_answered_with_violations(submission_dir):
     make()
     content = Path("s.tar.gz").read_bytes()
     for n in range(0, len(content), len(content) // 15):
@@ -171,7 +171,7 @@ def test_an_archive_cut_anywhere_is_answered_with_violations(room):
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"PK\3\4", b"\x1f\x8b\x08\0\0\0\0\0"])
-def test_a_foreign_file_is_no_archive(room, content):
+def test_a_foreign_file_is_no_archive(submission_dir, content):
     Path("s.tar.gz").write_bytes(content)
     done = call("check_submission.py", "s.tar.gz")
     assert done.returncode == 1
@@ -191,7 +191,7 @@ def test_a_foreign_file_is_no_archive(room, content):
         (lambda: Path("runs/mine/results.jsonl").unlink(), "runs/mine/results.jsonl: no such file"),
     ],
 )
-def test_an_incomplete_run_is_one_line_and_no_archive(room, spoil, message):
+def test_an_incomplete_run_is_one_line_and_no_archive(submission_dir, spoil, message):
     spoil()
     done = make()
     assert done.returncode == 1

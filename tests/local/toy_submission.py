@@ -43,7 +43,7 @@ def data_dir(path, rate=16000, pitch=50):
 
 
 @pytest.fixture
-def room(tmp_path, monkeypatch):
+def submission_dir(tmp_path, monkeypatch):
     """Original and anonymised data, and a run whose attacker is always right."""
     monkeypatch.chdir(tmp_path)
     fill()

@@ -125,5 +125,5 @@ def test_the_page_of_the_metrics_is_up_to_date():
 
 
 def test_a_page_without_a_place_for_a_group_is_an_error():
-    with pytest.raises(InputError, match=r"x\.md: must have lines .* look at .*Utility"):
+    with pytest.raises(InputError, match=r"x\.md: must have lines .* check .*Utility"):
         with_tables("<!-- metrics: Legal criteria -->\n<!-- end of metrics -->\n", Path("x.md"))

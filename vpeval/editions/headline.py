@@ -29,7 +29,7 @@ def is_eer(metric: str) -> bool:
 def headline_eer(metrics: Iterable[str], edition: str) -> str:
     """The EER that a page about some metrics shows: that of the edition, or the first of those that are there.
 
-    A published results file has the EER of its own edition only; a page about it names the one that it takes.
+    A published results file has the EER of its own edition only; a page about it names the EER that it shows.
     """
     present = set(metrics)
     wanted = eer_of(edition)

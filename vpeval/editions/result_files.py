@@ -64,7 +64,7 @@ def has_semi_informed(records: Sequence[Record]) -> bool:
 
 
 def by_text_rules(records: Sequence[Record], rules: str) -> list[Record]:
-    """The records with error rates by some text rules only; published ones, which do not say theirs, stay.
+    """The records with error rates by some text rules only; published ones, which do not name theirs, stay.
 
     An error rate that was counted by other rules only is an error, never a substitute.
     """
@@ -80,7 +80,7 @@ def by_text_rules(records: Sequence[Record], rules: str) -> list[Record]:
 
 
 def of_system(records: Sequence[Record], system: str | None) -> list[Record]:
-    """The original data and one system; None takes all."""
+    """The records of the original data and one system, or all records for None."""
     if system is None:
         return list(records)
     present = sorted({record.system for record in records} - {ORIGINAL})
@@ -90,7 +90,7 @@ def of_system(records: Sequence[Record], system: str | None) -> list[Record]:
 
 
 def of_attacker(records: Sequence[Record], attacker: str | None) -> list[Record]:
-    """The verification records of one attacker and everything that is not about verification; None takes all.
+    """The verification records of one attacker and everything that is not about verification, or all records for None.
 
     Where the attacker has not scored the original data, those of the others stay.
     """

@@ -13,7 +13,7 @@ One block per verification condition, then one per recognition set, then optiona
       Gain of voice distinctiveness : -5.85846561096138
 
 `read` and `render` are inverse to each other on files in the challenge's order. Anonymised data have the suffix
-``_anon`` whatever the system is called; the file's directory tells which system it is.
+``_anon`` whatever the system is called; the file's directory names the system.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LM = re.compile(r"_tg(small|large)\b")
 
 @dataclass(frozen=True)
 class Line:
-    """A kind of line: the metrics it holds and its text, where ``#`` stands for a number."""
+    """A kind of line: the metrics it holds and its text, where ``#`` is a number."""
 
     metrics: tuple[str, ...]
     text: str
@@ -60,7 +60,7 @@ class Line:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """What a line of this kind looks like; the numbers are its groups."""
+        """The pattern of such a line; the numbers are its groups."""
         return re.compile("  " + re.escape(self.text).replace(r"\#", r"([-+.0-9e]+|inf|-inf)").replace("TAG", "(.+)"))
 
     def render(self, records: Sequence[Record]) -> str:
@@ -217,7 +217,7 @@ def _read_asv(block: _Block, path: str | PathLike[str], system: str, whole: bool
 
 def _read_similarity(block: _Block, path: str | PathLike[str], system: str) -> Iterator[Record]:
     trial = SetName.parse(block.name)
-    assert trial, "the header pattern asks for a trial set"
+    assert trial, "the header pattern requires a trial set"
     if not block.values:
         raise InputError(f"block '{block.name}' has no values; is the file cut short?", path, block.end)
     for record in _read_values(block, SIMILARITY, path):
@@ -263,7 +263,7 @@ def _tags(printed: Decimal) -> set[str]:
 
 def _read_asr(block: _Block, path: str | PathLike[str], system: str) -> Iterator[Record]:
     name = SetName.parse(block.header["asr"])
-    assert name, "the header pattern asks for a recognition set"
+    assert name, "the header pattern requires a recognition set"
     if not block.values:
         raise InputError(f"block '{block.name}' ends without a %WER line; is the file cut short?", path, block.end)
     for number, text in block.values:
@@ -310,7 +310,7 @@ def asr_name(record: Record) -> str:
 
 
 def challenge_mode(records: Iterable[Record]) -> list[Record]:
-    """The records of the challenge's estimator; published ones, which have no other, do not say it.
+    """The records of the challenge's estimator; published ones, which have no other, do not name it.
 
     A number that was computed otherwise and not as the challenge does is an error, never a substitute.
     """

@@ -5,8 +5,8 @@ before the voice similarity section::
 
     libri_dev_trials_f  Pitch_correlation: mean=0.8244 std=0.0817
 
-The first holds the numbers of ASV_eval^anon, the second those of ASV_eval; neither says so inside. (The recognition
-lines are those of ASR_eval^anon in both, as their paths tell.) ``results_summary.txt`` has one fact a line and ends
+The first holds the numbers of ASV_eval^anon, the second those of ASV_eval; neither names its attacker. (The recognition
+lines are those of ASR_eval^anon in both, as their paths show.) ``results_summary.txt`` has one fact a line and ends
 with the averages, which are weighted means of the printed numbers::
 
     ASV-libri_dev_enrolls_anon-libri_dev_trials_f_anon  EER: 16.62%
@@ -174,7 +174,7 @@ def _with_model(record: Record, attacker: str) -> Record:
 def _preferred(records: Iterable[Record], model: str) -> list[Record]:
     """Those of the attacker or recogniser `model` if there are any, else all.
 
-    But what a model says that was trained on anonymised speech is never a number of the original data.
+    The numbers of a model that was trained on anonymised speech are never those of the original data.
     """
     records = list(records)
     chosen = [record for record in records if record.model == model]

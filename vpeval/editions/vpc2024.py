@@ -11,7 +11,7 @@ The file is a series of printed data frames, each under a banner::
 The first column is the row number of a larger frame, not data, and may be absent; so may the time. Columns are found by
 their names. Errors and accuracies are percentages.
 
-What stands under ``ASV_eval`` differs: in 2024 the o-o rows, in 2026 the a-a rows of the attacker that was trained on
+The rows under ``ASV_eval`` differ: in 2024 the o-o rows, in 2026 the a-a rows of the attacker that was trained on
 original speech. ``ASV_eval^anon`` always holds a-a rows of the attacker trained on anonymised speech; with several
 languages (2026, track 2) it comes once per language. The EER is the one of `eer_threshold`.
 
@@ -111,7 +111,7 @@ def render(records: Iterable[Record], asv_eval: Sequence[str] = CONDITIONS) -> s
     asv = [record for record in eers if record.attacker == ASV_EVAL and record.condition in asv_eval]
     asv_anon = [record for record in eers if record.attacker == ASV_EVAL_ANON and record.condition == "aa"]
     words = [record for record in records if record.metric == "wer" and not record.gender]
-    # This edition has one recogniser; those that the recipe trains beside it are for the file of 2020.
+    # This edition has one recogniser; others that the recipe trains are for the file of 2020.
     asr = [record for record in words if record.recogniser not in (ASR_EVAL, ASR_EVAL_ANON)] or words
     ser = [record for record in records if record.metric in ("uar", "emotion_accuracy")]
     if not (asv or asv_anon or asr):
@@ -144,13 +144,13 @@ def _sections(path: str | PathLike[str]) -> Iterator[_Section]:
         elif section is None:
             raise InputError("is no line of a VPC 2024 or 2026 result file; is this the right file?", path, number)
         else:
-            _take(section, number, text.split(), path)
+            _add_line(section, number, text.split(), path)
     if section:
         yield section
 
 
-def _take(section: _Section, number: int, fields: list[str], path: str | PathLike[str]) -> None:
-    """Take a line of a frame: its header, the second header that says "mean", or a row."""
+def _add_line(section: _Section, number: int, fields: list[str], path: str | PathLike[str]) -> None:
+    """Add a line of a frame: its header, the second header of "mean", or a row."""
     section.end = number
     if not section.header:
         section.header = fields

@@ -1,7 +1,7 @@
 """LaTeX tables: those of the 2020 challenge (`vpeval.results.latex_challenge`), and in booktabs style all metrics.
 
 All privacy metrics, systems side by side, legal metrics over N and L, similarity rank disclosure (SRD). A cell is a
-number with its interval, where the record has one and there is room. Among several anonymisation systems the best
+number with its interval, where the record has one and it fits. Among several anonymisation systems the best
 number of a row (of a column in the SRD table) is bold; equal numbers, as they are shown, are equally good.
 
 The SRD table joins Tables 1 and 2 of Chandra et al. (arXiv 2605.07291). A representation (speaker embeddings, F0,
@@ -62,7 +62,7 @@ _PARTITIONS = {"dev": "development data", "test": "test data"}
 
 
 def tables(records: Iterable[Record], edition: str = "2020") -> dict[str, str]:
-    """LaTeX source by table name; a table without data is absent. Beside SRD stands the EER of the edition.
+    """LaTeX source by table name; a table without data is absent. The table of SRD has the EER of the edition.
 
     privacy_dev, privacy_test: all verification metrics of every set; systems_dev, systems_test: averages over the sets,
     a column per system; legal: singling out, linkability and 1-EER over N and L; srd: similarity rank
@@ -120,7 +120,7 @@ def _systems(records: Sequence[Record], partition: str) -> str:
         return ""
     rows: defaultdict[tuple[Any, ...], dict[str, Record]] = defaultdict(dict)
     for record in records:
-        # Original data are their own condition: they stand beside all anonymised ones.
+        # Original data have a condition of their own and are shown with all others.
         condition = "" if record.system == ORIGINAL else record.condition
         extra = " ".join(f"{value}" for key, value in record.params.items() if key in ("lm", "emotion", "mode"))
         place = CONDITIONS.index(condition) if condition in CONDITIONS else -1
@@ -205,7 +205,7 @@ class _Block:
     attackers: dict[str, str] = field(default_factory=dict)
     found: dict[tuple[str, str, str, str], Record] = field(default_factory=dict)
 
-    def takes(self, record: Record) -> bool:
+    def accepts(self, record: Record) -> bool:
         """Whether the record fits in: two attackers of one kind need two blocks."""
         return self.attackers.setdefault(trained_on(record), record.attacker) == record.attacker
 
@@ -256,7 +256,7 @@ def _blocks(records: Sequence[Record]) -> dict[str, _Block]:
     blocks: dict[str, list[_Block]] = {}
     for record in records:
         own = blocks.setdefault(representation(record), [])
-        block = next((block for block in own if block.takes(record)), None)
+        block = next((block for block in own if block.accepts(record)), None)
         if block is None:
             block = _Block({trained_on(record): record.attacker})
             own.append(block)
@@ -271,7 +271,7 @@ def _blocks(records: Sequence[Record]) -> dict[str, _Block]:
 def _rows(
     block: _Block, estimator: str, trainings: Sequence[str], systems: Sequence[str], eers: Mapping[str, Record] | None
 ) -> list[list[str]]:
-    """A row per system that the block knows; `eers` are None where the table has no column for them."""
+    """A row per system of the block; `eers` are None where the table has no column for them."""
     known = [system for system in systems if any(key[0] == estimator and key[3] == system for key in block.found)]
     columns = [
         row_of(block.column(estimator, training, metric), known, describe(metric))
@@ -301,7 +301,7 @@ _ARROWS = {1: r" $\uparrow$", -1: r" $\downarrow$", 0: ""}
 
 
 def intervals(records: Iterable[Record]) -> str:
-    """What a caption says of intervals."""
+    """The words of a caption about intervals."""
     return r", with 95\,\% intervals" if any(record.lower is not None for record in records) else ""
 
 

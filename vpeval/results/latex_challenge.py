@@ -1,7 +1,7 @@
 """The six LaTeX tables of the VoicePrivacy 2020 challenge: ASV and ASR for dev, test and both side by side.
 
 Rows are grouped by data set and gender; inside a group the original data come first, then every system in the order of
-the records. Columns for the system and the attacker appear where there is more than one to tell apart.
+the records. Columns for the system and the attacker appear where there is more than one.
 
 The combined tables of the published results of Baseline-1 are Tables 8 and 9 of the challenge's evaluation plan (v1.4),
 all 22 rows of them. Those of the published results of Baseline-2 have the rows, labels, order and rounding of Tables 10
@@ -133,23 +133,23 @@ def _number(value: float, digits: int) -> Tex:
     return Tex(f"{value:.{digits}f}" if math.isfinite(value) else r"$\infty$")
 
 
-def _numbers(results: _Results, partition: str, titles: Mapping[str, str], **look: str) -> list[_Column]:
+def _numbers(results: _Results, partition: str, titles: Mapping[str, str], **style: str) -> list[_Column]:
     """One column per kind of number."""
 
     def cell_of(kind: str) -> Callable[[int, _Row], str]:
         return lambda _, row: results.rows[row].get(partition, {}).get(kind, _ABSENT)
 
-    return [_Column(titles[kind], cell_of(kind), **look) for kind in results.kinds]
+    return [_Column(titles[kind], cell_of(kind), **style) for kind in results.kinds]
 
 
-def _distinctions(results: _Results, rows: Sequence[_Row], **look: str) -> list[_Column]:
+def _distinctions(results: _Results, rows: Sequence[_Row], **style: str) -> list[_Column]:
     """Columns for system and attacker (or recogniser) where rows differ in them."""
     columns = []
     if len({row.system for row in rows} - {ORIGINAL}) > 1:
-        columns.append(_Column("System", lambda _, row: row.system, **look))
+        columns.append(_Column("System", lambda _, row: row.system, **style))
     if len({row.model for row in rows}) > 1:
         title = "Attacker" if results.task == "ASV" else "Recogniser"
-        columns.append(_Column(title, lambda _, row: row.model, **look))
+        columns.append(_Column(title, lambda _, row: row.model, **style))
     return columns
 
 

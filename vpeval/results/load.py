@@ -24,7 +24,7 @@ PUBLISHED_FILE = Path(__file__).resolve().parents[2] / "conf/published.yaml"
 
 @dataclass(frozen=True)
 class Source:
-    """A file and, where it should not be taken from the file, the name of its anonymised system."""
+    """A file, and the name of its anonymised system where the file should not decide it."""
 
     path: Path
     system: str = ""
@@ -56,7 +56,7 @@ def load(sources: Sequence[Source | str | PathLike[str]]) -> list[Record]:
                 raise InputError(message, source.path)
             differing += 1
     if differing:
-        logging.warning(f"{differing} numbers of the original data differ between the files; the first ones are taken")
+        logging.warning(f"{differing} numbers of the original data differ between the files; the first ones are used")
     _refuse_mixture(numbers.values())
     _refuse_origins(numbers.values())
     return list(numbers.values())

@@ -25,7 +25,7 @@ from vpeval.results.text_tables import plain_table, show_chance, show_interval, 
 
 WIDTH = 120
 _TALL = 20
-_ONE_SYSTEM = 2  # original speech and a system: there is room for all attackers
+_ONE_SYSTEM = 2  # original speech and a system: all attackers fit
 _GAP = "  "
 _ABSENT = "-"
 _LEGEND = """\
@@ -248,7 +248,7 @@ def _table(title: str, model: str, records: Sequence[Record], systems: Sequence[
 
 
 def _set_label(record: Record) -> str:
-    """The set, and the gender where the name of the set does not tell it."""
+    """The set, and the gender where the name of the set does not include it."""
     if n := record.notes.get("average"):
         return f"{record.set} ({n} sets)"
     name = SetName.parse(record.set)
@@ -287,12 +287,12 @@ def _grid(rows: Sequence[Row], columns: Sequence[Column], cells: Mapping[tuple[R
     labels = _labels(rows)
     left = max(map(len, labels))
     panels: list[list[int]] = []
-    room = 0
+    left_over = 0
     for i, width in enumerate(widths):
-        room -= len(_GAP) + width
-        if room < 0 or not panels:
+        left_over -= len(_GAP) + width
+        if left_over < 0 or not panels:
             panels.append([])
-            room = WIDTH - left - len(_GAP) - width
+            left_over = WIDTH - left - len(_GAP) - width
         panels[-1].append(i)
     return "\n".join(
         "".join(

@@ -125,7 +125,7 @@ def with_tables(page: str, path: Path) -> str:
         missing = ", ".join(sorted(set(wanted) ^ set(places))) or "a group twice"
         raise InputError(
             "must have lines '<!-- metrics: GROUP -->' and '<!-- end of metrics -->' for every group of "
-            f"vpeval/records/metrics.py, once; look at {missing}",
+            f"vpeval/records/metrics.py, once; check {missing}",
             path,
         )
     return _TABLE.sub(lambda match: match[1] + _table(match["group"]) + match[3], page)

@@ -105,12 +105,12 @@ class Archive:
             self.counts[kind] += 1
             self.found[problem] = None
 
-    def under(self, folder: str) -> dict[str, list[str]]:
+    def under(self, directory: str) -> dict[str, list[str]]:
         """The files below a directory, by the name of the directory in it."""
         found: defaultdict[str, list[str]] = defaultdict(list)
         for name in self.digests:
             parts = PurePosixPath(name).parts
-            if len(parts) > 2 and parts[0] == folder:
+            if len(parts) > 2 and parts[0] == directory:
                 found[parts[1]].append("/".join(parts[2:]))
         return dict(found)
 
@@ -166,7 +166,9 @@ def scan(archive: Archive) -> None:
         archive.complain("", str(error), "pack it again", "archive")
     if len(archive.tops) > 1:
         some = first_few(sorted(archive.tops))
-        archive.complain("", f"has several folders at its top ({some})", "put everything into one folder", "layout")
+        archive.complain(
+            "", f"has several directories at its top ({some})", "put everything into one directory", "layout"
+        )
 
 
 def _read_member(archive: Archive, member: Member) -> None:
@@ -183,7 +185,7 @@ def _read_member(archive: Archive, member: Member) -> None:
         archive.complain(name, "is a link or a device, not a file", "pack the file itself", "unsafe path")
         return
     if not name:
-        archive.complain(top, "lies outside the folder of the submission", "put it into the folder", "layout")
+        archive.complain(top, "lies outside the directory of the submission", "put it into the directory", "layout")
         return
     if name in archive.digests:
         archive.complain(name, "is there twice", "pack it once", "duplicate")
@@ -212,7 +214,7 @@ def _read_audio_member(archive: Archive, name: str, member: Member) -> None:
 
 def _read_text_member(archive: Archive, name: str, member: Member) -> None:
     if archive.text_bytes + member.size > _ALL_TEXTS:
-        raise Broken(f"has more than {_ALL_TEXTS >> 30} GB beside its audio, and was read no further")
+        raise Broken(f"has more than {_ALL_TEXTS >> 30} GB besides its audio, and was read no further")
     archive.text_bytes += member.size
     digest, decoder = hashlib.sha256(), codecs.getincrementaldecoder("utf-8")()
     copy = archive.work_dir / str(len(archive.texts))
@@ -240,7 +242,7 @@ def _read_text_member(archive: Archive, name: str, member: Member) -> None:
 def read_wave(content: bytes | bytearray) -> tuple[str, np.ndarray]:
     """What keeps a file from being a whole 16 kHz, mono, 16-bit PCM WAV file (empty if nothing does), and its samples.
 
-    Other chunks may stand before the samples, and a streaming program may not have known their number.
+    Other chunks may precede the samples, and a streaming program may not have known their number.
     """
     file = io.BytesIO(content)
     wave = read_wave_header(file)

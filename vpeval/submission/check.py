@@ -1,4 +1,4 @@
-"""Check a submission archive, one's own or somebody else's: every violation is listed, nothing is unpacked.
+"""Check a submission archive: every violation is listed, nothing is unpacked.
 
 With the original data directories at hand their utterances, labels and texts must be in the archive, its audio must
 resemble theirs in length and level, and every number that scores and transcripts give is computed again. What was not
@@ -81,7 +81,7 @@ def check(
     """Everything that is wrong with the archive `path`, and what was verified.
 
     `originals` are the original data directories of all sets that must be there; `edition` is that of the manifest
-    unless given; `attackers` is the folder with the configurations of all attackers that count.
+    unless given; `attackers` is the directory with the configurations of all attackers that count.
     """
     with tempfile.TemporaryDirectory(prefix="submission-") as work_dir:
         archive = Archive(Path(path), Path(work_dir))
@@ -154,7 +154,7 @@ def _system(archive: Archive, manifest: Mapping[str, Any]) -> str:
     top = next(iter(archive.tops), "")
     named = manifest.get("system")
     if manifest and named != top:
-        message = f"names the system {named!a}, the folder of the submission is '{top}'"
+        message = f"names the system {named!a}, the directory of the submission is '{top}'"
         archive.complain(MANIFEST, message, "pack again under one name", "manifest")
     return top
 
@@ -182,7 +182,7 @@ def _rules(archive: Archive, manifest: Mapping[str, Any], edition: Edition) -> s
 
 
 def _shown(archive: Archive, manifest: Mapping[str, Any], evidence: Evidence, attackers: Path | None) -> dict[str, str]:
-    """Whose numbers the results show; they must be attackers that the organiser knows."""
+    """The attackers that the results show; they must be among those of the organiser."""
     known = sorted({one.attacker for one in evidence.attacks})
     for name in known:
         if attackers and name and not find_config(attackers / f"{name}.yaml").is_file():
@@ -193,7 +193,7 @@ def _shown(archive: Archive, manifest: Mapping[str, Any], evidence: Evidence, at
     if len(known) == 1:
         return {"asv_eval": known[0], "attacker": known[0], **shown} if not known[0] or not shown else shown
     if known and "attacker" not in shown:
-        message = f"does not say whose numbers the results show ({', '.join(known)})"
+        message = f"does not name the attacker of the results ({', '.join(known)})"
         archive.complain(MANIFEST, message, "pack with local/make_submission.py", "manifest")
     return shown
 
@@ -233,8 +233,8 @@ class _Submission:
         """Whether a set has a file of a data directory."""
         if self.sets.originals:
             return Path(self.sets.originals[name], file).is_file()
-        folders = [folder for folder, base in self.sets.folders.items() if base == name]
-        return any(f"data/{folder}/{file}" in self.archive.texts for folder in folders)
+        directories = [directory for directory, base in self.sets.directories.items() if base == name]
+        return any(f"data/{directory}/{file}" in self.archive.texts for directory in directories)
 
     def lacks(self, place: str, message: str, remedy: str) -> None:
         """Note that something is missing that the edition requires."""
@@ -299,7 +299,7 @@ def _check_description(archive: Archive, edition: Edition) -> None:
     for topic in edition.topics:
         if not answers.get(topic) and not re.search(topic.words, written, re.IGNORECASE):
             title = topic.title[0].lower() + topic.title[1:]
-            message = f"does not tell what edition {edition.name} asks for: {title}"
+            message = f"does not mention what edition {edition.name} requires: {title}"
             archive.complain(DESCRIPTION, message, remedy, REQUIREMENT)
 
 

@@ -1,6 +1,6 @@
 """Pack a submission: the same inputs always give the same bytes.
 
-Members are sorted by name and belong to nobody, no time is written down, and whatever varies from machine to machine is
+Members are sorted by name and have no owner, no time is written down, and whatever varies from machine to machine is
 left out, but for the versions in the manifest.
 """
 
@@ -45,7 +45,7 @@ class Contents:
 
     `run` is a run directory with its scores, `data` are the original data directories: the anonymised one of
     ``data/x`` is ``data/x_<system>``. `results` are texts of results files by name, `records` what they were made from,
-    and `shown` says whose numbers they show, as `vpeval.editions.result_files.render` takes it.
+    and `shown` names the attackers that they show, as `vpeval.editions.result_files.render` takes it.
     """
 
     edition: str
@@ -76,7 +76,7 @@ def pack(contents: Contents, out: str | PathLike[str]) -> dict[str, Any]:
             files[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
             _add(archive, f"{contents.system}/{name}", content)
         manifest = _manifest(contents, files)
-        # The last member, as it speaks of all others.
+        # The last member, as it lists all others.
         text = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
         _add(archive, f"{contents.system}/{MANIFEST}", text.encode())
     return manifest
@@ -114,7 +114,7 @@ def _form(contents: Contents, recipes: str) -> str:
 
 
 def read_description(path: Path) -> str:
-    """A system description that somebody wrote."""
+    """The text of a system description."""
     text = "\n".join(line for _, line in read_lines(path, blanks=True))
     if not text.strip():
         raise InputError("is empty; describe the system, or leave it out for a form to fill in", path)
@@ -161,8 +161,8 @@ def _sources(contents: Contents) -> dict[str, Callable[[], bytes]]:
     for what, place in (("hyp", "text/{}/text"), ("predictions", "emotions/{}/predictions")):
         for name in sorted({record.files[what] for record in contents.records if what in record.files}):
             path = Path(os.path.normpath(contents.run / name))
-            folder = path.parent.relative_to(os.path.normpath(contents.run.parent)).parts[1:]
-            sources[place.format(".".join(folder))] = path.read_bytes
+            directory = path.parent.relative_to(os.path.normpath(contents.run.parent)).parts[1:]
+            sources[place.format(".".join(directory))] = path.read_bytes
     for original in contents.data:
         sources |= dict(_data(original, contents.system))
     for name in sources:
@@ -253,7 +253,7 @@ def _manifest(contents: Contents, files: Mapping[str, dict[str, Any]]) -> dict[s
 
 
 def _shown(contents: Contents) -> dict[str, str]:
-    """Whose numbers the results show: those that were asked for, or the only attacker there is."""
+    """The attackers that the results show: those that were given, or the only one there is."""
     attackers = {r.attacker for r in contents.records if r.condition in CONDITIONS and "scores" in r.files}
     only = {"attacker": min(attackers)} if len(attackers) == 1 else {}
     return {**only, **{role: name for role, name in contents.shown.items() if name}}

@@ -42,9 +42,9 @@ Rate = tuple[float | None, list[Path]]
 
 @dataclass(frozen=True)
 class Scored:
-    """A folder of scores: who attacked which pair of sets in which condition."""
+    """A directory of scores: who attacked which pair of sets in which condition."""
 
-    folder: str
+    directory: str
     attacker: str
     enrolls: str
     trials: str
@@ -53,7 +53,7 @@ class Scored:
     @property
     def file(self) -> str:
         """Its scores in the archive."""
-        return f"scores/{self.folder}/scores"
+        return f"scores/{self.directory}/scores"
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def gather(archive: Archive, sets: Sets, system: str, rules: str) -> Evidence:
     """Compute everything again that the archive has evidence for."""
     attacks = {}
     known: dict[str, Trials | None] = {}
-    for scored in read_folders(archive, sets, system):
+    for scored in read_directories(archive, sets, system):
         if scored.trials not in known or not sets.originals:
             known[scored.trials] = read_labels(archive, scored, sets)
         if values := _verify(archive, scored, known[scored.trials]):
@@ -90,32 +90,32 @@ def gather(archive: Archive, sets: Sets, system: str, rules: str) -> Evidence:
         ("text", "ASR", "text", words, partial(_words, rules)),
         ("emotions", "UAR", "predictions", emotions, _emotions),
     ):
-        for folder, files in sorted(archive.under(place).items()):
-            key = _recognised_set(folder, kind, system)
+        for directory, files in sorted(archive.under(place).items()):
+            key = _recognised_set(directory, kind, system)
             if key is None or file not in files:
-                message = f"is no folder {kind}_<recogniser>-<set> with '{file}'"
-                archive.complain(f"{place}/{folder}", message, "pack it as the run has it", "layout")
+                message = f"is no directory {kind}_<recogniser>-<set> with '{file}'"
+                archive.complain(f"{place}/{directory}", message, "pack it as the run has it", "layout")
                 continue
             rates = found.setdefault(key, {})
-            rate, data = score(archive, f"{place}/{folder}/{file}", sets)
+            rate, data = score(archive, f"{place}/{directory}/{file}", sets)
             if rate is not None:
-                rates[folder] = rate
+                rates[directory] = rate
             if key[1] == "a":
                 recognised |= set(data)
     return Evidence(attacks, words, emotions, frozenset(recognised))
 
 
-def read_folders(archive: Archive, sets: Sets, system: str) -> list[Scored]:
-    """The folders of scores; one whose name does not say whose they are is a violation."""
-    folders = archive.under("scores")
-    if not folders:
+def read_directories(archive: Archive, sets: Sets, system: str) -> list[Scored]:
+    """The directories of scores; one whose name does not say whose they are is a violation."""
+    directories = archive.under("scores")
+    if not directories:
         archive.complain("scores", "holds no scores", "pack the ASV_*/scores of the run", "missing file")
     found = []
-    for folder, files in sorted(folders.items()):
-        scored = _parse(folder, sets.names, system)
+    for directory, files in sorted(directories.items()):
+        scored = _parse(directory, sets.names, system)
         if scored is None:
             message = "names no pair of sets of this submission, so that it proves nothing"
-            archive.complain(f"scores/{folder}", message, "call it ASV_<attacker>-<enrolls>-<trials>", "scores")
+            archive.complain(f"scores/{directory}", message, "call it ASV_<attacker>-<enrolls>-<trials>", "scores")
         elif "scores" not in files:
             archive.complain(scored.file, "is missing", "pack the ASV_*/scores of the run", "missing file")
         else:
@@ -123,17 +123,17 @@ def read_folders(archive: Archive, sets: Sets, system: str) -> list[Scored]:
     return found
 
 
-def _parse(folder: str, names: Sequence[str], system: str) -> Scored | None:
-    for (left, trials), trial_side in _ends(folder, names, system):
+def _parse(directory: str, names: Sequence[str], system: str) -> Scored | None:
+    for (left, trials), trial_side in _ends(directory, names, system):
         for (attacker, enrolls), enroll_side in _ends(left, names, system):
             condition = enroll_side + trial_side
             if condition in CONDITIONS and (attacker == "ASV" or attacker.startswith("ASV_")):
-                return Scored(folder, attacker.removeprefix("ASV").removeprefix("_"), enrolls, trials, condition)
+                return Scored(directory, attacker.removeprefix("ASV").removeprefix("_"), enrolls, trials, condition)
     return None
 
 
 def _ends(text: str, names: Sequence[str], system: str) -> Iterator[tuple[tuple[str, str], str]]:
-    """The set at the end of a name and what stands before it; the longest first."""
+    """The set at the end of a name and what precedes it; the longest first."""
     for name in sorted(names, key=len, reverse=True):
         for side, suffix in (("a", f"_{system}"), ("o", "")):
             if text.endswith(f"-{name}{suffix}"):
@@ -181,7 +181,7 @@ def read_labels(archive: Archive, scored: Scored, sets: Sets) -> Trials | None:
     try:
         if sets.originals:
             return read_trials(sets.originals[scored.trials] / "trials")
-        names = [f"data/{folder}/trials" for folder, name in sets.folders.items() if name == scored.trials]
+        names = [f"data/{directory}/trials" for directory, name in sets.directories.items() if name == scored.trials]
         path = archive.table(names[0]) if names else None
         return read_trials(path) if path else None
     except InputError as error:
@@ -235,9 +235,9 @@ def _emotions(archive: Archive, name: str, sets: Sets) -> Rate:
         return None, data
 
 
-def _recognised_set(folder: str, kind: str, system: str) -> tuple[str, str, str] | None:
+def _recognised_set(directory: str, kind: str, system: str) -> tuple[str, str, str] | None:
     """Set, side and language model in a name such as ``ASR_whisper-libri_dev_asr_mine.decode_tgsmall``."""
-    place, _, lm = folder.partition(".decode_tg")
+    place, _, lm = directory.partition(".decode_tg")
     head, _, name = place.partition("-")
     if not name or head.partition("_")[0] != kind:
         return None

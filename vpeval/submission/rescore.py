@@ -62,7 +62,7 @@ def _draw(archive: Archive, scored: Scored, sets: Sets, how: Rescoring) -> list[
     trials = read_labels(archive, scored, sets)
     if trials is None:
         return []
-    rng = generator(how.seed, f"trials to score again of {scored.folder}")
+    rng = generator(how.seed, f"trials to score again of {scored.directory}")
     pairs = list(trials.rows)
     return [pairs[int(row)] for row in sorted(rng.permutation(len(pairs))[: how.trials])]
 
@@ -129,7 +129,7 @@ def _one(
     """Score trials of one attack; what differs is a violation, and what cannot be done is listed."""
     try:
         conf, backend = _model(read_attacker(how.attackers / f"{scored.attacker}.yaml"), system, how)
-        logging.info(f"{scored.folder}: scoring {len(pairs)} trials again")
+        logging.info(f"{scored.directory}: scoring {len(pairs)} trials again")
         sets = embedder.audio.sets
         speakers = {spk for spk, _ in pairs}
         owners = read_table(sets.originals[scored.enrolls] / "utt2spk", "speaker")
@@ -152,7 +152,7 @@ def _one(
         )
         archive.complain(scored.file, message, "pack scores and audio of the same run", "scores")
         return ""
-    return f"{len(pairs)} scores of {scored.folder}, from the audio"
+    return f"{len(pairs)} scores of {scored.directory}, from the audio"
 
 
 def _model(attacker: Attacker, system: str, how: Rescoring) -> tuple[Path, Backend | None]:

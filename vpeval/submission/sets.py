@@ -36,15 +36,15 @@ _SAME = (
 
 @dataclass(frozen=True)
 class Sets:
-    """The sets of a submission: names of the originals by their folders in the archive, and where the originals are."""
+    """The sets of a submission: names of the originals by directory in the archive, and paths of the originals."""
 
-    folders: Mapping[str, str]
+    directories: Mapping[str, str]
     originals: Mapping[str, Path]
 
     @property
     def names(self) -> list[str]:
         """All original names, those of the organiser where they are known."""
-        return sorted(self.originals or set(self.folders.values()))
+        return sorted(self.originals or set(self.directories.values()))
 
 
 def check_data(archive: Archive, edition: Edition, system: str, originals: Sequence[Path]) -> tuple[Sets, list[str]]:
@@ -57,8 +57,8 @@ def check_data(archive: Archive, edition: Edition, system: str, originals: Seque
         if not name.endswith(suffix):
             message = f"is no set of system '{system}'; its name must end in {suffix}"
             archive.complain(f"data/{name}", message, "pack the sets of the system that the manifest names", "layout")
-    folders = {name: name.removesuffix(suffix) for name in sorted(files)}
-    for name, base in folders.items():
+    directories = {name: name.removesuffix(suffix) for name in sorted(files)}
+    for name, base in directories.items():
         _check_itself(archive, f"data/{name}", files[name])
         size = sum(archive.digests[f"data/{name}/{file}"][0] for file in files[name] if file.endswith(".wav"))
         if size < edition.least_bytes.get(base, 0):
@@ -67,15 +67,15 @@ def check_data(archive: Archive, edition: Edition, system: str, originals: Seque
     given = {path.name or path.resolve().name: path for path in originals}
     compared = []
     for base, original in given.items():
-        if f"{base}{suffix}" in folders:
+        if f"{base}{suffix}" in directories:
             compared.append(_compare_set(archive, f"data/{base}{suffix}", original))
         else:
             archive.complain("data", f"no anonymised '{base}'", "anonymise and pack it", "missing set")
     if given:
-        for name, base in folders.items():
+        for name, base in directories.items():
             if base not in given:
                 archive.unverified.append(f"data/{name}: its original was not given")
-    return Sets(folders, given), compared
+    return Sets(directories, given), compared
 
 
 def _check_itself(archive: Archive, place: str, files: Sequence[str]) -> None:
@@ -110,7 +110,7 @@ def _compare_ids(archive: Archive, name: str, have: set[str], want: set[str], so
 
 
 def _compare_set(archive: Archive, place: str, original: Path) -> str:
-    """Hold a set against its original; say what was compared."""
+    """Compare a set with its original; return what was compared."""
     ours = read_utt2spk(original / "utt2spk")
     theirs = {row[0] for _, row in archive.rows(f"{place}/utt2spk", 2, 2 * len(ours) + 1000)}
     _compare_ids(archive, f"{place}/utt2spk", theirs, set(ours), str(original))

@@ -91,7 +91,7 @@ def _members(stream: _Stream) -> Iterator[Member]:
         member = Member(name, kind, size, stream, size)
         yield member
         member.skip()
-    # The check sum of the compression stands behind all, and nothing else should.
+    # The check sum of the compression follows at the end, and nothing else should.
     while chunk := stream.read(_CHUNK):
         if any(chunk):
             raise Broken("goes on after the end of the archive in it")

@@ -131,10 +131,11 @@ class Mutant:
     path: Path
     operator: str
     line: int
-    code: str
+    before: str
+    after: str
 
     def __str__(self) -> str:
-        before, after = (ROOT / self.path).read_text().splitlines(), self.code.splitlines()
+        before, after = self.before.splitlines(), self.after.splitlines()
         changed = next((n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), len(after) - 1)
         return (
             f"{self.path}:{changed + 1}: {self.operator}\n  - {before[changed].strip()}\n  + {after[changed].strip()}"
@@ -165,7 +166,7 @@ def draw(paths: Sequence[Path], count: int, rng: random.Random) -> list[Mutant]:
         before = (ROOT / path).read_text()
         after = mutate_code(before, operators()[name], occurrence)
         if after is not None and _is_worth_a_test(before, after):
-            mutants.append(Mutant(path, name, start[0], after))
+            mutants.append(Mutant(path, name, start[0], before, after))
     return sorted(mutants, key=lambda one: (one.path, one.line))
 
 
@@ -219,14 +220,14 @@ class Copy:
     def start(self, mutant: Mutant | None, tests: Sequence[str]) -> ForkProcess:
         """Test the mutant in a process of its own; its exit code is that of pytest."""
         if mutant:
-            (self.path / mutant.path).write_text(mutant.code)
+            (self.path / mutant.path).write_text(mutant.after)
         process = ForkProcess(target=self._test, args=(tests,))
         process.start()
         return process
 
     def restore(self, mutant: Mutant) -> None:
         """Remove the mutation."""
-        shutil.copy2(ROOT / mutant.path, self.path / mutant.path)
+        (self.path / mutant.path).write_text(mutant.before)
 
     def _test(self, tests: Sequence[str]) -> None:
         os.chdir(self.path)

@@ -89,6 +89,11 @@ class Edition:
         """The names of its result files."""
         return tuple(file.name for file in self.files)
 
+    @property
+    def makers(self) -> tuple[Callable[..., object], ...]:
+        """The functions that write its result files (`vpeval.jobs.code`)."""
+        return tuple(file.render for file in self.files)
+
     def file(self, name: str) -> ResultFile:
         """One of its result files."""
         found = {file.name: file for file in self.files}

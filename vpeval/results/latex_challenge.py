@@ -58,7 +58,7 @@ class _Results:
     kinds: tuple[str, ...]
     rows: dict[_Row, dict[str, dict[str, str]]] = field(default_factory=dict)
 
-    def of(self, *partitions: str) -> list[_Row]:
+    def rows_for(self, *partitions: str) -> list[_Row]:
         """Rows with numbers in any of the partitions, sorted."""
         return sorted(row for row, numbers in self.rows.items() if any(p in numbers for p in partitions))
 
@@ -81,7 +81,7 @@ def tables(records: Iterable[Record], style: str = "booktabs") -> dict[str, str]
     texts = {}
     for results in (_asv(records, ranks), _asr(records, ranks)):
         for name, partitions in (("dev", ("dev",)), ("test", ("test",)), ("combined", ("dev", "test"))):
-            if all(results.of(partition) for partition in partitions):
+            if all(results.rows_for(partition) for partition in partitions):
                 texts[f"{results.task}_{name}"] = STYLES[style](results, partitions)
     return texts
 
@@ -195,7 +195,7 @@ def _body(columns: Sequence[_Column], rows: Sequence[_Row]) -> list[tuple[bool, 
 
 
 def _booktabs(results: _Results, partitions: Sequence[str]) -> str:
-    rows = results.of(*partitions)
+    rows = results.rows_for(*partitions)
     alone = partitions[0] if len(partitions) == 1 else ""
     columns = [_Column("Data set", lambda _, row: row.data_set(alone), align="l")]
     columns += _distinctions(results, rows, align="l") + _data(results, "Enrol.", "Trials", "Gender")
@@ -248,7 +248,7 @@ def booktabs(colspec: str, heads: Sequence[str], body: Sequence[str], caption: s
 
 
 def _vpc2020(results: _Results, partitions: Sequence[str]) -> str:
-    rows = results.of(*partitions)
+    rows = results.rows_for(*partitions)
     combined = len(partitions) > 1
     titles = {
         "eer_kaldi": r"EER,\%",

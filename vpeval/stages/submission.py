@@ -39,7 +39,7 @@ def run(plan: Plan) -> None:
         files=(ARCHIVE,),
         inputs=(plan.run / TABLE, *originals, *anonymised, *described),
         options={"edition": plan.edition, **_notes(plan), **plan.ranked, "seed": plan.settings.seed},
-        makers=(pack, check, render),
+        makers=(pack, check, render, *edition_of(plan.edition).makers),
         make=lambda out: _pack(plan, originals),
         stamp=".submission.stamp.json",
     )

@@ -15,17 +15,17 @@ from pathlib import Path
 
 from vpeval.cli import script
 from vpeval.core.errors import InputError
-from vpeval.protocols import audit
-from vpeval.protocols.findings import write_findings
+from vpeval.editions.base import editions
+from vpeval.measures import audit
+from vpeval.measures.audit import write_findings
 from vpeval.records.record import read_records
-from vpeval.results.editions import EDITIONS
 
 
 def main() -> None:
     """Run the checks, print and write what they found."""
     parser = script.Parser(__doc__)
     parser.add_argument("--data", type=Path, default=Path("data"), help="root of the data directories (default: data)")
-    parser.add_argument("--edition", choices=EDITIONS, default="2020", help="whose EER is spoken of (default: 2020)")
+    parser.add_argument("--edition", choices=editions(), default="2020", help="whose EER is spoken of (default: 2020)")
     parser.add_argument("system")
     parser.add_argument("embeddings", metavar="embedding-dir", type=Path)
     parser.add_argument("out", metavar="out.json", type=Path)

@@ -9,7 +9,7 @@ Usage: local/calibrate_scores.py --train <trials> <scores> [--train ...] <scores
 from vpeval.cli import script
 from vpeval.data.pairs import read_pair_scores, score_blocks, write_pair_scores
 from vpeval.data.trials import read_scores, read_trials
-from vpeval.protocols.attack import calibrate
+from vpeval.measures.verification import calibrate
 
 
 def main() -> None:

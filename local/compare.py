@@ -16,7 +16,7 @@ from pathlib import Path
 
 from vpeval.cli import script
 from vpeval.editions.base import editions
-from vpeval.measures.base import Resampling
+from vpeval.metrics.intervals import RESAMPLES
 from vpeval.results.load import Source
 
 
@@ -26,15 +26,16 @@ def main() -> None:
     parser.add_argument("--edition", choices=editions(), default="2024", help="whose EER and ranking rules (2024)")
     parser.add_argument("--versus", metavar="SYSTEM", default="", help="differences from this system only (all pairs)")
     parser.add_argument("--data", type=Path, default=Path("data"), help="where the data directories are (data)")
-    parser.add_argument("--bootstrap", type=script.natural, default=1000, metavar="N", help="resamples; 0: no p values")
+    parser.add_argument(
+        "--bootstrap", type=script.natural, default=RESAMPLES, metavar="N", help="resamples; 0: no p values"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("out", metavar="out-dir", type=Path)
     parser.add_argument("results", nargs="+", type=Source.parse)
     args = parser.parse_args()
     from vpeval.report.compare_systems import compare  # it imports matplotlib
 
-    resampling = Resampling(args.bootstrap, args.seed)
-    print(compare(args.out, args.results, args.edition, args.versus, args.data, resampling), end="")
+    print(compare(args.out, args.results, args.edition, args.versus, args.data, args.bootstrap, args.seed), end="")
     print(f"\n{args.out}: {', '.join(sorted(path.name for path in args.out.iterdir() if path.name[0] != '.'))}")
 
 

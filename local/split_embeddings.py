@@ -16,7 +16,7 @@ import numpy as np
 from vpeval.cli import script
 from vpeval.core.publish import refuse_target
 from vpeval.embeddings.speaker_vectors import pool, read_embeddings, write_embeddings
-from vpeval.protocols.srd import split_pool
+from vpeval.measures.disclosure import split_pool
 
 
 def main() -> None:

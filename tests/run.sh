@@ -25,6 +25,7 @@ part() {
 if part lint; then
   ruff check .
   ruff format --check --quiet .
+  lint-imports --no-logo
   mapfile -t scripts < <(git ls-files -co --exclude-standard '*.sh')
   shellcheck -x "${scripts[@]}"
 fi

@@ -5,7 +5,7 @@ import pytest
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.core.publish import MARKER, STAMP, claim, replaced_directory, publish, refuse_target, staged_directory
+from vpeval.core.publish import MARKER, STAMP, claim, publish, refuse_target, replaced_directory, staged_directory
 
 
 def make(target: Path, *names: str, inputs: tuple[Path, ...] = ()) -> None:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 
 from vpeval.figures import drawing
-from vpeval.records.attacks import IGNORANT, LAZY, SEMI
+from vpeval.records.names import IGNORANT, LAZY, SEMI
 
 
 def test_a_system_has_one_colour_whatever_stands_beside_it():

@@ -110,7 +110,10 @@ def digest(tree: Path, text: str) -> str:
         ('    log.info("counting %d", len(values))\n', ""),
         ("no values, but {least}", "there are none of {least}"),
         ("sum(value > LIMIT for value in values)", "sum(\n        value > LIMIT for value in values\n    )"),
-        ("from __future__ import annotations\n", "from __future__ import annotations\nif TYPE_CHECKING:\n    import x\n"),
+        (
+            "from __future__ import annotations\n",
+            "from __future__ import annotations\nif TYPE_CHECKING:\n    import x\n",
+        ),
     ],
 )
 def test_words_annotations_and_formatting_do_not_count(tree: Path, old: str, new: str) -> None:
@@ -128,7 +131,7 @@ def test_words_annotations_and_formatting_do_not_count(tree: Path, old: str, new
         ("name: str", "name: ClassVar[str]"),
         ("if not values", "if values"),
         ("ValueError", "KeyError"),
-        ("log.info(\"counting %d\", len(values))", "log.info(\"counting %d\", total := len(values))"),
+        ('log.info("counting %d", len(values))', 'log.info("counting %d", total := len(values))'),
         ("LIMIT = 3\n", "LIMIT = 3\nMORE = 1\n"),
     ],
 )

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from vpeval.embeddings.speaker_vectors import group, write_embeddings
-from vpeval.protocols import audit
+from vpeval.measures import audit
+from vpeval.records.limits import read_limits
 from vpeval.records.record import Record, write_records
-from vpeval.results.limits import read_limits
 
 SPEAKERS, UTTS, DIMENSION = 8, 6, 32
 SETS = ("toy_enrolls", "toy_trials_f")

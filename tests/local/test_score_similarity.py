@@ -67,7 +67,7 @@ def test_a_speaker_with_one_utterance_is_left_out_with_a_warning(score, caplog):
         Path(name).write_text("\n".join(kept) + "\n")
     assert score("--bootstrap", "20")[0] == 0
     assert [record.getMessage() for record in caplog.records] == [
-        f"{name}: left out of the diagonal, for want of a second utterance: a" for name in ("oo", "oa", "aa")
+        f"{name}: speakers with one utterance are not on the diagonal: a" for name in ("oo", "oa", "aa")
     ]
     assert json.loads(Path("out.matrices.json").read_text())["oo"][0][0] is None
 

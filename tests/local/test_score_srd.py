@@ -81,6 +81,6 @@ def test_pooled_directories_are_split_into_disjoint_inputs_and_references(corpus
 
 
 def test_scorers_do_not_import_torch():
-    code = "import sys, vpeval.protocols.linkability, vpeval.protocols.singling_out, vpeval.protocols.srd, vpeval.protocols.speaker_overlap; print('torch' in sys.modules)"
+    code = "import sys, vpeval.measures.linkability, vpeval.measures.singling_out, vpeval.measures.disclosure, vpeval.measures.speaker_overlap; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout == "False\n"

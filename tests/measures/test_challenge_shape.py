@@ -93,7 +93,10 @@ def test_enrolment_speakers_of_singling_out_are_nested_over_the_numbers_of_utter
     short = group(Path("trial"), *trial.rows(kept))
     sizes = parse_sizes("--n-speakers", "all", ""), parse_sizes("--n-utts", "1,3", "", has_all=False)
     scores = score_singling_out(
-        voices("enroll", ALL), short, Cosine(), singling_out.Options(0, n_speakers=sizes[0], n_utts=sizes[1], n_enroll=12, draws=1)
+        voices("enroll", ALL),
+        short,
+        Cosine(),
+        singling_out.Options(0, n_speakers=sizes[0], n_utts=sizes[1], n_enroll=12, draws=1),
     )
     chosen = {L: {v.speaker for v in scores.per_speaker if v.L == L} for L in ("1", "3")}
     assert {len(names) for names in chosen.values()} == {12}

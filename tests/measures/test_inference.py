@@ -152,7 +152,9 @@ def test_crowds_beyond_the_speakers_are_told_as_such():
 
 def test_the_same_seed_gives_the_same_records():
     speech = voices(SIGNS, told=0.3)
-    one, other = (score_inference(speech, speech, [named(SEXES)], replace(settings("1,3"), similarity="cosine")) for _ in range(2))
+    one, other = (
+        score_inference(speech, speech, [named(SEXES)], replace(settings("1,3"), similarity="cosine")) for _ in range(2)
+    )
     assert [r.to_json() for r in one.records] == [r.to_json() for r in other.records]
     assert one.per_speaker == other.per_speaker
 

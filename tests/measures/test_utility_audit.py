@@ -8,12 +8,12 @@ from vpeval.records.remarks import WARNING
 
 
 def wer(value: float, system: str = "original", name: str = "whisper_base", **params: object) -> Record:
-    return Record("wer", value, params=params).tagged({"system": system, "set": "x_asr", "attacker": name})
+    return Record("wer", value, params=params).tagged({"system": system, "set": "x_asr", "recogniser": name})
 
 
 def uar(value: float, lower: float | None, system: str = "original") -> Record:
     record = Record("uar", value, lower, 100.0, notes={"chance": 12.5})
-    return record.tagged({"system": system, "set": "emo", "attacker": "whisper_linear"})
+    return record.tagged({"system": system, "set": "emo", "recogniser": "whisper_linear"})
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from vpeval.asv.attackers import Attacker
 from vpeval.core.errors import InputError
 from vpeval.plan.plan import Plan, Settings
 from vpeval.plan.recipe import Pair, Recipe
-from vpeval.stages import preparation
+from vpeval.stages.setup import prepare_anonymiser
 
 PREPARE = """#!/bin/sh
 printf '%s\\n' "$@" >"$VPEVAL_HOOK_PREPARED/arguments"
@@ -35,7 +35,7 @@ def test_preparation_gets_the_hooks_options_jobs_seed_and_data(plan: Plan, tmp_p
     program = tmp_path / "mine/prepare.sh"
     program.write_text(PREPARE)
     program.chmod(0o755)
-    preparation.run(plan)
+    prepare_anonymiser(plan)
     assert (tmp_path / "exp/anon/mine/arguments").read_text().splitlines() == [
         *("--profile", "a b", "--nj", "3", "--seed", "7"),
         *("data/train_a,data/train_b", "data/pool"),
@@ -43,9 +43,9 @@ def test_preparation_gets_the_hooks_options_jobs_seed_and_data(plan: Plan, tmp_p
 
 
 def test_a_hook_without_preparation_needs_none_and_a_failing_one_is_told(plan: Plan, tmp_path: Path) -> None:
-    preparation.run(plan)
+    prepare_anonymiser(plan)
     program = tmp_path / "mine/prepare"
     program.write_text("#!/bin/sh\nexit 3\n")
     program.chmod(0o755)
     with pytest.raises(InputError, match="ended with exit code 3"):
-        preparation.run(plan)
+        prepare_anonymiser(plan)

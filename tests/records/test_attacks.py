@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from vpeval.asv.attackers import Attacker
-from vpeval.records.attacks import attack_model
+from vpeval.records.names import attack_model
 from vpeval.records.record import Record
 
 

@@ -10,7 +10,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "results"))
 
 from simulated_study import study
 
-from vpeval.measures.base import Resampling
 from vpeval.records.record import Record, read_records, write_records
 from vpeval.report.compare_systems import compare
 
@@ -40,7 +39,7 @@ def site(tmp_path_factory):
         tags = {"system": "original", "set": "toy_test_trials_f", "condition": "oo", "attacker": "ecapa_plda"}
         write_records(table, [Record("eer_kaldi", 0.03, 0.01, 0.06, **tags), *read_records(table)])
         (table.parent / "report.html").write_text("<title>report</title>")
-    compare(root / "comparison", tables, "2024", data=root / "data", resampling=Resampling(100))
+    compare(root / "comparison", tables, "2024", data=root / "data", resamples=100)
     return root / "comparison/index.html"
 
 
@@ -62,7 +61,7 @@ def test_the_page_has_systems_differences_ranking_audio_and_links(site):
 def test_an_edition_without_rules_is_ranked_by_those_of_the_last_one_that_has_some(site):
     tables = sorted((site.parents[1] / "runs").glob("*/results.jsonl"))
     out = site.parents[1] / "of_2020"
-    text = compare(out, tables, "2020", data=site.parents[1] / "data", resampling=Resampling(0))
+    text = compare(out, tables, "2020", data=site.parents[1] / "data", resamples=0)
     assert "Ranking by the rules of VoicePrivacy 2024" in text
     assert (
         "VoicePrivacy 2020 has no known ranking rules: these are the rules of 2024." in (out / "index.html").read_text()
@@ -72,7 +71,7 @@ def test_an_edition_without_rules_is_ranked_by_those_of_the_last_one_that_has_so
 def test_the_same_comparison_gives_the_same_page(site, tmp_path):
     tables = sorted((site.parents[1] / "runs").glob("*/results.jsonl"))
     out = site.parents[1] / "again"
-    compare(out, tables, "2024", data=site.parents[1] / "data", resampling=Resampling(100))
+    compare(out, tables, "2024", data=site.parents[1] / "data", resamples=100)
     assert (out / "index.html").read_bytes() == site.read_bytes()
 
 

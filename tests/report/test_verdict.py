@@ -5,8 +5,8 @@ import pytest
 
 from vpeval.asv.attackers import Attacker
 from vpeval.figures.run_results import Entry, Results
-from vpeval.records.attacks import attack_model
 from vpeval.records.limits import read_limits
+from vpeval.records.names import attack_model
 from vpeval.records.record import Record
 from vpeval.report.verdict import GRADES, judge
 

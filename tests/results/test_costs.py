@@ -6,8 +6,8 @@ from vpeval.editions.result_files import render
 from vpeval.editions.vpc2020 import read
 from vpeval.figures.run_results import Entry, Results
 from vpeval.records.averages import averages
-from vpeval.records.costs import costs, marked
 from vpeval.records.record import Record, read_records, write_records
+from vpeval.records.remarks import costs, marked
 from vpeval.report.number_tables import numbers
 from vpeval.results import summary
 from vpeval.results.latex import tables as system_tables

@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 from toy_recipe import make_toy
 
+from vpeval.asv.fusion import read_weights
 from vpeval.core.errors import InputError
+from vpeval.measures.verification import FusionWeights, verifications
 from vpeval.plan.plan import Settings, make_plan
-from vpeval.protocols.fusion import read_weights
 from vpeval.records.record import read_records
 from vpeval.results import summary
 from vpeval.results.load import load
-from vpeval.stages import legal, results, verification
+from vpeval.stages import results
+from vpeval.stages.scoring import measure_legal_criteria, verify
 
 
 @pytest.fixture(scope="module")
@@ -36,15 +38,15 @@ def planned(attackers, **more):
 @pytest.fixture
 def measured(toy):
     plan = planned("ecapa fusion resnet")
-    verification.run(plan)
-    legal.run(plan)
+    verify(plan)
+    measure_legal_criteria(plan)
     return plan
 
 
 def eers(plan, condition, attacker, partition="test"):
     found = [
         record
-        for piece in verification.attacked(plan)
+        for piece in verifications(plan)
         for record in read_records(piece.out / "records.jsonl")
         if record.metric == "eer_rocch" and (record.condition, record.attacker) == (condition, attacker)
     ]
@@ -74,10 +76,10 @@ def test_a_fusion_attacks_wherever_two_others_do_and_is_called_after_the_best_in
 
 def test_weights_are_learnt_on_development_sets_and_test_trials_do_not_matter(measured):
     attack = next(a for a in measured.attacks if a.members and a.condition == "aa")
-    weights = read_weights(verification.Weights(measured, attack).step.out / "weights.json")
+    weights = read_weights(attack.weights)
     assert set(weights.attackers) == {"ecapa", "resnet"}
     assert (weights.weights > 0).all()
-    inputs = verification.Weights(measured, attack).step.inputs
+    inputs = FusionWeights(measured, attack).inputs
     assert inputs
     assert not any("_test_" in str(path) for path in inputs)
 
@@ -86,13 +88,13 @@ def test_scores_of_test_trials_are_the_weighted_sum_of_those_of_the_members(meas
     def scores(attacker):
         piece = next(
             p
-            for p in verification.attacked(measured)
+            for p in verifications(measured)
             if (p.attack.attacker.name, p.attack.condition, p.pair.trials) == (attacker, "oa", "toy_test_trials_m")
         )
         return np.array([float(line.split()[2]) for line in (piece.out / "scores").read_text().splitlines()])
 
     attack = next(a for a in measured.attacks if a.members and a.condition == "oa")
-    fusion = read_weights(verification.Weights(measured, attack).step.out / "weights.json")
+    fusion = read_weights(attack.weights)
     assert scores("fusion") == pytest.approx(fusion(np.stack([scores("ecapa"), scores("resnet")], axis=1)))
 
 
@@ -141,10 +143,10 @@ def test_tables_have_the_fusion_beside_its_members(measured):
 
 def test_nothing_is_made_twice(measured, caplog):
     with caplog.at_level(logging.INFO):
-        verification.run(measured)
-        legal.run(measured)
+        verify(measured)
+        measure_legal_criteria(measured)
     assert "EER" not in caplog.text
-    assert "12 results up to date, skipped" in caplog.text
+    assert "results up to date, skipped" in caplog.text
 
 
 def test_without_development_sets_there_is_no_fusion(tmp_path, monkeypatch):

@@ -6,7 +6,8 @@ from toy_recipe import make_toy
 from vpeval.core.errors import InputError
 from vpeval.plan.plan import Settings, make_plan
 from vpeval.records.record import read_records
-from vpeval.stages import legal
+from vpeval.stages.base import results, step_of
+from vpeval.stages.scoring import measure_legal_criteria
 
 
 @pytest.fixture
@@ -23,8 +24,8 @@ def toy(tmp_path, monkeypatch):
 
 def measured(**more):
     plan = make_plan(Settings(recipe="toy", attackers="ecapa", **more))
-    legal.run(plan)
-    return [record for piece in legal.pieces(plan) for record in read_records(piece.step.out / "records.jsonl")]
+    measure_legal_criteria(plan)
+    return [record for result in results(plan, 8) for record in read_records(result.out / "records.jsonl")]
 
 
 def test_every_condition_has_its_attacker_on_every_attribute(toy):
@@ -63,6 +64,6 @@ def test_a_crowd_of_one_is_refused(toy):
 def test_tables_that_change_make_the_numbers_anew(toy):
     measured()
     plan = make_plan(Settings(recipe="toy", attackers="ecapa"))
-    assert all(piece.step.is_current() for piece in legal.pieces(plan))
+    assert all(step_of(result).is_current() for result in results(plan, 8))
     (toy / "data/toy_dev_enrolls/spk2age").write_text((toy / "data/toy_dev_enrolls/spk2age").read_text() + "\n")
-    assert not any(piece.step.is_current() for piece in legal.pieces(plan))
+    assert not any(step_of(result).is_current() for result in results(plan, 8))

@@ -4,12 +4,12 @@ import pytest
 from toy_recipe import make_toy
 
 from vpeval.core.tables import read_table, write_table
+from vpeval.editions.vpc2020 import read, render
+from vpeval.measures import recognition
 from vpeval.plan.plan import Settings, make_plan
 from vpeval.records.record import read_records
-from vpeval.results.formats.latex import tables
-from vpeval.results.formats.vpc2020 import read, render
-from vpeval.stages import recognition
-from vpeval.stages.piece import run_pieces
+from vpeval.results.latex_challenge import tables
+from vpeval.stages.base import make_results
 
 WORDS = {"small": "one two three", "large": "one two three four"}
 
@@ -30,9 +30,9 @@ def records_of(root, lms):
                 write_table(
                     root / "exp/toy/decode/kaldi_chain" / version / file, dict.fromkeys(utts, WORDS[lm or lms[-1]])
                 )
-    pieces = recognition.pieces(plan)
-    run_pieces(pieces)
-    return [record for piece in pieces for record in read_records(piece.step.out / "records.jsonl")]
+    found = recognition.MEASURE.results(plan)
+    make_results(found)
+    return [record for result in found for record in read_records(result.out / "records.jsonl")]
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from vpeval.jobs.stamps import STAMP, fingerprint, write_stamp
 from vpeval.plan.plan import Plan, Settings, make_plan
 from vpeval.records.record import read_records
 from vpeval.results.load import load
-from vpeval.stages import origin, results, verification
+from vpeval.stages import origin, results
 from vpeval.stages.anonymisation import refuse_surprises
+from vpeval.stages.scoring import verify
 
 
 def anonymise(options: str, audio: str) -> None:
@@ -38,7 +39,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     anonymise("--alpha 1", "first")
     embed()
     plan = make_plan(Settings(recipe="toy"))
-    verification.run(plan)
+    verify(plan)
     results.collect(plan)
     return plan
 
@@ -61,11 +62,11 @@ def test_every_number_says_which_data_and_which_model_it_is_of(plan: Plan) -> No
 
 def test_numbers_of_data_that_were_made_again_are_refused_until_they_are_measured_again(plan: Plan) -> None:
     anonymise("--alpha 2", "second")
-    for stage in (verification.run, results.collect):
+    for stage in (verify, results.collect):
         with pytest.raises(InputError, match=rf"was made from another data/toy_dev_.*_{SYSTEM} .*--stage 5"):
             stage(plan)
     embed()
-    verification.run(plan)
+    verify(plan)
     results.collect(plan)
     assert {r.notes["anon_options"] for r in read_records(table(plan)) if r.system == SYSTEM} == {"--alpha 2"}
 

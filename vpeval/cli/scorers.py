@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 from vpeval.cli import script
 from vpeval.measures.base import Scorer
 from vpeval.records.record import parse_params, parse_tags
-from vpeval.results.plain import plain_table
+from vpeval.results.text_tables import plain_table
 
 
 def run_scorer(measure: str, doc: str | None) -> None:
@@ -23,7 +23,9 @@ def _score(scorer: Scorer, doc: str | None) -> None:
     args = vars(_parser(scorer, doc).parse_args())
     tags, (params, notes) = parse_tags(args["tag"]), parse_params(args.get("param", []))
     options = scorer.options(**{field.name: args[field.name] for field in fields(scorer.options)})
-    scores = scorer.score({one.field: args[one.field] for one in scorer.inputs}, options, Path(args["out"]))
+    scores = scorer.score(
+        {"tags": tags, **{one.field: args[one.field] for one in scorer.inputs}}, options, Path(args["out"])
+    )
     scores.write(args["out"], tags, params, notes)
     for line in scores.lines:
         print(line)
@@ -52,7 +54,7 @@ def _parser(scorer: Scorer, doc: str | None) -> script.Parser:
 
 def _add_option(parser: script.Parser, name: str, default: object, metadata: Mapping[str, Any]) -> None:
     """An option from a field of an options dataclass: by its own parser, else by the type of its default."""
-    kinds = {bool: script.boolean, str: str}
+    kinds: dict[type, Callable[[str], Any]] = {bool: script.boolean, str: str}
     kind = metadata["parse"] or kinds.get(type(default), script.positive if metadata["least"] else script.natural)
     option = metadata["flag"] or f"--{name.replace('_', '-')}"
     parser.add_argument(option, dest=name, type=kind, default=default, **metadata["shown"])

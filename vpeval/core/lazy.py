@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
@@ -43,6 +44,12 @@ def offer(package: str, names: Mapping[str, str]) -> tuple[list[str], Callable[[
         return getattr(import_module(module if module.startswith("vpeval.") else f"{package}.{module}"), target)
 
     return sorted(names), find, lambda: sorted(names)
+
+
+def modules_of(package: str) -> list[ModuleType]:
+    """All modules of a package, by name: those that extend the toolkit by being there."""
+    path = import_module(package).__path__
+    return [import_module(f"{package}.{found.name}") for found in sorted(iter_modules(path), key=lambda one: one.name)]
 
 
 def require(module: str, purpose: str) -> ModuleType:

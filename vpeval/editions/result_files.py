@@ -9,8 +9,7 @@ from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.editions.base import ResultFile, edition_of, editions
-from vpeval.records.attacks import SEMI, attack_model
-from vpeval.records.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL
+from vpeval.records.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL, SEMI, attack_model
 from vpeval.records.record import Record
 from vpeval.records.remarks import MARK, remarks
 

@@ -17,9 +17,8 @@ from matplotlib.patheffects import withStroke
 from vpeval.editions.headline import in_challenge_mode
 from vpeval.figures.drawing import INK, MUTED, PAPER, grid, legend, panels
 from vpeval.figures.run_results import Entry, Results, length_order, length_title
-from vpeval.records.attacks import UNPROTECTED
 from vpeval.records.metrics import Metric, describe
-from vpeval.records.names import GENDERS, set_title
+from vpeval.records.names import GENDERS, UNPROTECTED, set_title
 
 T = TypeVar("T")
 _HALO = [withStroke(linewidth=2.4, foreground=PAPER)]

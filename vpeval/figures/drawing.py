@@ -15,8 +15,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from vpeval.core.files import atomic_path
-from vpeval.records.attacks import ATTACK_MODELS, IGNORANT, LAZY, SEMI, SIMILAR, UNPROTECTED
-from vpeval.records.names import ORIGINAL
+from vpeval.records.names import ATTACK_MODELS, IGNORANT, LAZY, ORIGINAL, SEMI, SIMILAR, UNPROTECTED
 
 INK, MUTED, GRID, PAPER = "#1c2128", "#5c6670", "#dfe3e8", "#ffffff"
 NEUTRAL, PALE = "#5b6674", "#aeb7c1"

@@ -17,8 +17,7 @@ from vpeval.listening.analysis import pair_metrics
 from vpeval.listening.ratings import ATTACKER, VERIFICATION
 from vpeval.metrics.cllr import det_curve
 from vpeval.metrics.scores import pool
-from vpeval.records.attacks import IGNORANT, UNPROTECTED
-from vpeval.records.names import ORIGINAL, set_title
+from vpeval.records.names import IGNORANT, ORIGINAL, UNPROTECTED, set_title
 
 _GROUPS = {
     "naturalness": "Naturalness",

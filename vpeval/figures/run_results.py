@@ -21,9 +21,8 @@ from vpeval.measures.base import SpeakerValue, read_speaker_values
 from vpeval.metrics.scores import PooledScores, pool
 from vpeval.networks.configs import config_names
 from vpeval.records import side_files
-from vpeval.records.attacks import attack_model
 from vpeval.records.metrics import describe
-from vpeval.records.names import ORIGINAL
+from vpeval.records.names import ORIGINAL, attack_model
 from vpeval.records.record import Record, read_records
 
 ROOT = Path(__file__).resolve().parents[2]

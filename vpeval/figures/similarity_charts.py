@@ -15,8 +15,7 @@ from vpeval.editions.headline import in_challenge_mode
 from vpeval.figures.drawing import GRID, INK, MUTED, NEUTRAL, grid, legend
 from vpeval.figures.run_results import Entry, Results, read_matrix, read_side_file
 from vpeval.metrics.srd import beta_binomial, fit_beta_binomial, uniform_band
-from vpeval.records.attacks import representation, trained_on
-from vpeval.records.names import CONDITIONS, ORIGINAL, set_title
+from vpeval.records.names import CONDITIONS, ORIGINAL, representation, set_title, trained_on
 
 _COLOURS = LinearSegmentedColormap.from_list(
     "similarity", ["#f4f7fa", "#b9d3e6", "#5d9bc9", "#1f5f9b", "#0b2a55"]

@@ -101,7 +101,7 @@ def _names(tree: ast.AST) -> Iterator[str]:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "require":
-            yield from (arg.value for arg in node.args[:1] if isinstance(arg, ast.Constant))
+            yield from (str(arg.value) for arg in node.args[:1] if isinstance(arg, ast.Constant))
 
 
 def _with_packages(name: str) -> Iterator[Path]:

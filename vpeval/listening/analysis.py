@@ -34,8 +34,7 @@ from vpeval.listening.ratings import (
     verification_records,
 )
 from vpeval.metrics.intervals import Interval
-from vpeval.records.attacks import IGNORANT, UNPROTECTED, attack_model
-from vpeval.records.names import ORIGINAL
+from vpeval.records.names import IGNORANT, ORIGINAL, UNPROTECTED, attack_model
 from vpeval.records.record import Record, read_records, write_records
 
 DIRECTORY = "listening"

@@ -39,10 +39,9 @@ from vpeval.editions.headline import headline_eer
 from vpeval.embeddings.speaker_vectors import Embeddings, read_embeddings
 from vpeval.measures.strongest import attack_in_words, choice_in_words, sets_in_words, strongest_of
 from vpeval.metrics.vectors import directions
-from vpeval.records.attacks import LAZY, SIMILAR, attack_model
 from vpeval.records.limits import AuditLimits, read_limits
 from vpeval.records.metrics import describe
-from vpeval.records.names import CONDITIONS, ORIGINAL
+from vpeval.records.names import CONDITIONS, LAZY, ORIGINAL, SIMILAR, attack_model
 from vpeval.records.record import Record
 from vpeval.records.remarks import WARNING
 

@@ -69,7 +69,7 @@ class Input:
 class Scorer:
     """A measure by itself, as `local/score_*.py` call it: inputs and options in, records out.
 
-    `score` takes the inputs by name, the options and the path of the records, where its side files go.
+    `score` takes the inputs and the tags by name, the options, and the path of the records, where its side files go.
     """
 
     inputs: tuple[Input, ...]

@@ -321,8 +321,8 @@ class _Attack:
         samples = np.einsum("rs,s->r", drawn, self.bits) / len(self.bits)
         narrow = studentised_interval(mean, samples, len(self.bits), {}, low, high)
         lower = ends.lower if narrow.lower is None else narrow.lower
-        notes = {**ends.notes, "interval": "studentised speaker bootstrap below, Gaffke above"}
-        return record.with_interval(SpeakerInterval(max(0.0, lower), max(0.0, ends.upper), notes))
+        described = {**ends.notes, "interval": "studentised speaker bootstrap below, Gaffke above"}
+        return record.with_interval(SpeakerInterval(max(0.0, lower), max(0.0, ends.upper), described))
 
     def _accuracy(self) -> Record:
         """Of deciding as if all classes were as frequent."""

@@ -95,7 +95,7 @@ def _score_files(inputs: Mapping[str, Any], options: Options, out: Path) -> Scor
     refuse_other_utterances(original, anonymised)
     before, after = (track_all(data.wav, options.nj) for data in (original, anonymised))
     records = score_pitch(original, anonymised, before, after, options)
-    return Scores(records, lines=(f"{original.name}  {_line(records)}",))
+    return Scores(records, lines=(f"{inputs['tags'].get('set', original.name)}  {_line(records)}",))
 
 
 def _line(records: list[Record]) -> str:

@@ -27,9 +27,9 @@ from vpeval.metrics.intervals import RESAMPLES
 from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.scores import PooledScores
 from vpeval.metrics.verification import paired_difference, verification
-from vpeval.records.costs import marked
 from vpeval.records.metrics import BY_SET, EER, KEY, OVERVIEW, PERCENT, SUMMARY, VERIFICATION, Metric
 from vpeval.records.record import Record, write_records
+from vpeval.records.remarks import marked
 
 if TYPE_CHECKING:
     from vpeval.asv.backend import Calibration

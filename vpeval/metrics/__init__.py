@@ -16,7 +16,7 @@ __all__, __getattr__, __dir__ = offer(
         "eer_kaldi": "eer.eer_kaldi",
         "eer_rocch": "eer.eer_rocch",
         "eer_threshold": "eer.eer_threshold",
-        "holm_correction": "holm.holm",
+        "holm_correction": "paired.holm",
         "linkability_of": "front.linkability_of",
         "min_cllr": "cllr.min_cllr",
         "point_estimates": "front.point_estimates",

@@ -18,9 +18,9 @@ from vpeval.asr.recognizers import own_language_models
 from vpeval.asv.attackers import FUSION, INFORMED, PRETRAINED, SEMI_INFORMED, SIMILAR_SYSTEM, Attacker, read_attacker
 from vpeval.core.errors import InputError
 from vpeval.corpora.table import NAME as TABLE
-from vpeval.editions.base import edition_of
 from vpeval.data.layout import is_attribute, present
-from vpeval.metrics.bootstrap import RESAMPLES
+from vpeval.editions.base import edition_of
+from vpeval.metrics.intervals import RESAMPLES
 from vpeval.networks.configs import find_config, stored_model
 from vpeval.plan.absent import without_absent
 from vpeval.plan.recipe import Pair, Recipe, read_recipe

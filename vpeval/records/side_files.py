@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 
 from vpeval.core.errors import InputError
 from vpeval.records.names import CONDITIONS
-from vpeval.records.schema import is_number, is_word
+from vpeval.records.record import is_number, is_word
 
 _AGAIN = "run the scorer again"
 Content = dict[str, Any]

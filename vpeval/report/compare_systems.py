@@ -19,15 +19,13 @@ from vpeval.editions.headline import headline_eer, is_eer, with_one_eer
 from vpeval.figures.drawing import model_rank, save
 from vpeval.figures.run_results import Entry, Results
 from vpeval.figures.scatter import privacy_utility
-from vpeval.measures.base import Resampling
 from vpeval.measures.disclosure import DISCLOSURES
-from vpeval.records.attacks import attack_model
-from vpeval.records.costs import NO_COST
+from vpeval.metrics.intervals import RESAMPLES
 from vpeval.records.limits import read_limits
 from vpeval.records.metrics import OVERVIEW, VERIFICATION, describe, rank
-from vpeval.records.names import ORIGINAL, set_title
+from vpeval.records.names import ORIGINAL, attack_model, set_title
 from vpeval.records.record import Record, write_records
-from vpeval.records.remarks import remarks
+from vpeval.records.remarks import NO_COST, remarks
 from vpeval.report.audio_samples import Sample, side_by_side
 from vpeval.report.number_tables import SYSTEM_FILTERS, numbers, show_range, sort_key
 from vpeval.report.page import audit_findings, colour_variables, inline_svg, render
@@ -40,7 +38,6 @@ from vpeval.results.resampled import measured
 log = logging.getLogger(__name__)
 _UTTERANCES = 2
 _BYTES = 2_500_000
-_RESAMPLING = Resampling()
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,8 @@ def compare(
     edition: str = "2024",
     versus: str = "",
     data: Path = Path("data"),
-    resampling: Resampling = _RESAMPLING,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> str:
     """Write comparison.txt, index.html, differences.jsonl and privacy_utility.* into `out`; return the text.
 
@@ -124,7 +122,7 @@ def compare(
     if versus and versus not in systems:
         known = ", ".join(systems) or "none"
         raise InputError(f"no scores of system '{versus}' to compare with; there are those of: {known}")
-    differences = significance.differences(found, data, versus, resampling.resamples, resampling.seed)
+    differences = significance.differences(found, data, versus, resamples, seed)
     if differences:
         write_records(out / "differences.jsonl", differences)
         parts.append(significance.render_differences(differences, limit))

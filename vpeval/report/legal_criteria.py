@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from vpeval.figures.run_results import Entry, Results
-from vpeval.records.attacks import LEGAL_NAMES, SEMI, SIMILAR
 from vpeval.records.metrics import INFERENCE, LINKABILITY, SINGLING_OUT, describe, known_metrics
+from vpeval.records.names import LEGAL_NAMES, SEMI, SIMILAR
 from vpeval.records.record import Record
 
 MEASURED, EXTRAPOLATED, UNKNOWN = "measured", "extrapolated", "not known"

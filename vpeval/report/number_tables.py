@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from vpeval.figures.run_results import Entry, Results
-from vpeval.records.attacks import UNPROTECTED, attack_model
-from vpeval.records.costs import NO_COST
 from vpeval.records.metrics import GROUPS, Metric, describe, rank
-from vpeval.records.names import set_title
+from vpeval.records.names import UNPROTECTED, attack_model, set_title
 from vpeval.records.record import Record
-from vpeval.records.remarks import PROTOCOL
+from vpeval.records.remarks import NO_COST, PROTOCOL
 from vpeval.results.load import Published, published
 from vpeval.results.text_tables import chance_level, show_chance, with_null_levels
 from vpeval.results.worst import key_numbers

@@ -15,9 +15,9 @@ from vpeval.core.models import Model, read_models
 from vpeval.editions.headline import eer_of
 from vpeval.figures.run_results import ROOT, Results
 from vpeval.networks.configs import find_config
-from vpeval.records.attacks import ATTACK_MODELS, IGNORANT, LAZY, LEGAL_NAMES, SEMI, SIMILAR, UNPROTECTED
 from vpeval.records.limits import VerdictLimits
 from vpeval.records.metrics import describe
+from vpeval.records.names import ATTACK_MODELS, IGNORANT, LAZY, LEGAL_NAMES, SEMI, SIMILAR, UNPROTECTED
 from vpeval.report.verdict import GRADES
 
 _ATTACKS = {

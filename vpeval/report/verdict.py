@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from vpeval.editions.headline import eer_of
 from vpeval.figures.run_results import Results
 from vpeval.measures.strongest import choice_in_words
-from vpeval.records.attacks import SEMI, attack_model
 from vpeval.records.limits import VerdictLimits
 from vpeval.records.metrics import describe, known_metrics
-from vpeval.records.names import ORIGINAL, set_title
+from vpeval.records.names import ORIGINAL, SEMI, attack_model, set_title
 from vpeval.records.record import Record
 from vpeval.results.text_tables import show_chance, show_interval
 from vpeval.results.worst import original_baseline, utility, worst_case

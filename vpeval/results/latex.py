@@ -23,12 +23,11 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.editions.headline import headline_eer
 from vpeval.measures.disclosure import DISCLOSURES
-from vpeval.records.attacks import TRAINED, representation, trained_on
 from vpeval.records.averages import averages
-from vpeval.records.costs import costs
 from vpeval.records.metrics import Metric, describe, rank
-from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
+from vpeval.records.names import CONDITIONS, ORIGINAL, TRAINED, SetName, representation, trained_on
 from vpeval.records.record import Record
+from vpeval.records.remarks import costs
 from vpeval.records.tex import Tex, escape, join_cells
 from vpeval.results import latex_challenge
 from vpeval.results.latex_challenge import booktabs

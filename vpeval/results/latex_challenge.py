@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from vpeval.core.errors import InputError
-from vpeval.records.costs import costs
 from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.records.record import Record
+from vpeval.records.remarks import costs
 from vpeval.records.tex import Tex, join_cells
 
 TABLES = ("ASV_dev", "ASV_test", "ASV_combined", "ASR_dev", "ASR_test", "ASR_combined")

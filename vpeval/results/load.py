@@ -14,9 +14,8 @@ from vpeval.core.tables import read_lines
 from vpeval.editions.base import editions
 from vpeval.editions.headline import eer_of
 from vpeval.editions.result_files import format_of, system_of
-from vpeval.records.attacks import ATTACK_MODELS
 from vpeval.records.metrics import describe, known_metrics
-from vpeval.records.names import CONDITIONS, ORIGINAL
+from vpeval.records.names import ATTACK_MODELS, CONDITIONS, ORIGINAL
 from vpeval.records.record import DATA_DIGEST, MODEL_DIGEST, Record, read_records
 
 PUBLISHED_FILE = Path(__file__).resolve().parents[2] / "conf/published.yaml"

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from vpeval.core.errors import InputError
 from vpeval.editions.base import Rules
 from vpeval.editions.headline import eer_of, in_challenge_mode, is_eer, with_one_eer
-from vpeval.records.attacks import LAZY, SEMI, attack_model
 from vpeval.records.averages import averages
 from vpeval.records.metrics import OVERVIEW, describe, rank
-from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
+from vpeval.records.names import CONDITIONS, LAZY, ORIGINAL, SEMI, SetName, attack_model
 from vpeval.records.record import Record
 from vpeval.results.text_tables import aligned, cell
 

@@ -23,10 +23,9 @@ import numpy as np
 from vpeval.measures.disclosure import DISCLOSURES
 from vpeval.metrics.intervals import FEWEST
 from vpeval.metrics.paired import assess, holm
-from vpeval.records.attacks import ATTACK_MODELS, attack_model
 from vpeval.records.averages import weights
 from vpeval.records.metrics import describe, rank
-from vpeval.records.names import SetName
+from vpeval.records.names import ATTACK_MODELS, SetName, attack_model
 from vpeval.records.record import Record
 from vpeval.results.overview import aligned
 from vpeval.results.resampled import Measured, Sampled, sample

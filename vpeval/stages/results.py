@@ -14,12 +14,13 @@ from vpeval.anon.anonymised_set import Missing
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.lazy import Deferred
+from vpeval.editions.base import edition_of
 from vpeval.editions.result_files import of_system, render
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.stamps import accepted_code
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.measures.audit import FILE, UTILITY_FILE
-from vpeval.measures.base import RECORDS, Resampling
+from vpeval.measures.base import RECORDS
 from vpeval.plan.plan import DATA, Plan
 from vpeval.records.metrics import known_metrics
 from vpeval.records.names import ORIGINAL
@@ -142,8 +143,6 @@ def _descriptions() -> dict[str, str]:
 
 def result_files(plan: Plan) -> tuple[str, ...]:
     """The files that the edition has, the first one being the one that people look for."""
-    from vpeval.editions.base import edition_of
-
     return edition_of(plan.edition).file_names
 
 
@@ -154,7 +153,7 @@ def _files_step(plan: Plan) -> Step:
         files=(*result_files(plan), "latex"),
         inputs=(plan.run / TABLE,),
         options={"edition": plan.edition, **plan.ranked, **_descriptions()},
-        makers=(render, load, write_latex),
+        makers=(render, load, write_latex, *edition_of(plan.edition).makers),
         make=lambda out: _write_files(plan),
         stamp=".results.stamp.json",
     )
@@ -280,8 +279,8 @@ def _comparison_step(plan: Plan, compared: Sequence[Path]) -> Step:
 
 def _compare(plan: Plan, compared: Sequence[Path]) -> str:
     # Whichever system was run last, the comparison is the same.
-    resampling = Resampling(plan.settings.bootstrap, plan.settings.seed)
-    COMPARE.load()(plan.exp / "comparison", sorted(compared), edition=plan.edition, resampling=resampling)
+    drawn = {"resamples": plan.settings.bootstrap, "seed": plan.settings.seed}
+    COMPARE.load()(plan.exp / "comparison", sorted(compared), edition=plan.edition, **drawn)
     return f"comparison of {len(compared)} systems"
 
 

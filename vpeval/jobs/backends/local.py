@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.core.processes import count_gpus, parent_death_hook, memory
+from vpeval.core.processes import count_gpus, memory, parent_death_hook
 from vpeval.jobs import guard
 from vpeval.jobs.backends.base import Backend, Ended, Snapshot
 from vpeval.jobs.launch import JobArray, parse_memory, parse_time

@@ -241,7 +241,7 @@ def _table(title: str, model: str, records: Sequence[Record], systems: Sequence[
         if (row, column) in cells:
             raise InputError(f"two values of {record.metric} for {' '.join(filter(None, row[:2] + column))}")
         rows[row] = place
-        columns[column] = systems.index(record.system), record.attacker, _condition_rank(record)
+        columns[column] = systems.index(record.system), record.model, _condition_rank(record)
         cells[row, column] = f"{describe(record.metric).show(record.value)} {show_interval(record)}".rstrip()
     text = _grid(sorted(rows, key=rows.__getitem__), sorted(columns, key=columns.__getitem__), cells)
     return f"{title}\n{text}"

@@ -60,7 +60,7 @@ def test_a_file_cut_after_any_line_gives_the_first_records_or_a_complaint(answer
         assert n or found is None
 
 
-def test_a_summary_that_ends_before_its_averages_is_never_taken_for_a_whole_one(answer):
+def test_a_summary_that_ends_before_its_averages_is_an_error(answer):
     lines = SUMMARY_2022.splitlines(keepends=True)
     assert all(answer("".join(lines[:n]).encode()) is None for n in range(len(lines)))
 

@@ -37,7 +37,7 @@ def test_pitch_correlations_come_with_their_deviation_and_belong_to_the_system(w
     assert m.value == -0.01
 
 
-def test_the_attacker_is_given_but_the_recogniser_is_told_by_its_path(write):
+def test_the_attacker_is_given_but_the_path_names_the_recogniser(write):
     records = vpc2022.read(write(RESULTS_2022), attacker="ASV_eval")
     assert {r.attacker for r in records if r.metric == "eer_kaldi"} == {"ASV_eval"}
     assert [(r.condition, r.recogniser) for r in records if r.metric == "wer"] == [

@@ -202,7 +202,7 @@ def test_what_was_only_signed_again_is_approved(submission_dir):
         ("2020", DESCRIPTION, []),
     ],
 )
-def test_what_an_edition_asks_of_a_description_is_said(submission_dir, edition, description, missing):
+def test_what_a_description_lacks_for_its_edition_is_listed(submission_dir, edition, description, missing):
     if description is None:
         call("make_submission.py", "--edition", edition, "runs/mine", "s.tar.gz", *map(str, ORIGINALS))
     else:
@@ -219,7 +219,7 @@ def test_an_empty_description_is_refused_before_it_is_packed(submission_dir):
     assert done.stderr.startswith("make_submission.py: empty.md: is empty; describe the system")
 
 
-def test_attackers_and_recognisers_are_told_apart(submission_dir):
+def test_attackers_and_recognisers_are_listed_separately(submission_dir):
     make()
     manifest = json.loads(members()["mine/manifest.json"])
     assert (manifest["attackers"], manifest["recognisers"]) == (["ecapa"], ["tiny"])

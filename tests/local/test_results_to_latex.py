@@ -58,7 +58,7 @@ def test_several_files_share_their_tables(convert, tmp_path):
     assert "original & other" in (tmp_path / "tables/comparison.systems_dev.tex").read_text()
 
 
-def test_a_file_of_another_edition_and_a_name_for_its_system_are_taken(convert, tmp_path):
+def test_a_file_of_another_edition_can_be_given_with_a_name(convert, tmp_path):
     rank = "---- ASV_eval^anon results ----\ndataset split gender enrollment trial EER\ntoy dev f anon anon 12.9\n"
     (tmp_path / "result_for_rank").write_text(rank)
     assert convert("--out-dir", "tables", "b2=result_for_rank", "run/results.txt").returncode == 0
@@ -68,7 +68,7 @@ def test_a_file_of_another_edition_and_a_name_for_its_system_are_taken(convert, 
     )
 
 
-def test_the_look_of_2020_has_the_six_tables_only(convert, tmp_path):
+def test_the_style_of_2020_has_the_six_tables_only(convert, tmp_path):
     assert convert("--style", "vpc2020", "run/results.txt").returncode == 0
     assert len(list((tmp_path / "run/latex").iterdir())) == 6
 

@@ -89,13 +89,13 @@ def test_every_edition_has_an_eer():
         eer_of("2021")
 
 
-def test_a_page_speaks_of_the_eer_of_its_edition_or_of_one_that_is_there():
+def test_a_page_shows_the_eer_of_its_edition_or_one_that_is_there():
     assert headline_eer(["wer", "eer_kaldi", "eer_threshold"], "2024") == "eer_threshold"
     assert headline_eer(["eer_threshold"], "2020") == "eer_threshold"
     assert headline_eer(["wer"], "2020") == "eer_kaldi"
 
 
-def test_of_two_modes_the_challenges_is_taken_system_by_system():
+def test_the_mode_of_the_challenge_is_preferred_system_by_system():
     records = [
         Record("deid", value, params={"mode": mode}, system=system)
         for system, mode, value in (("a", "full", 0.4), ("a", "vpc", 0.5), ("b", "full", 0.6))
@@ -110,7 +110,7 @@ def test_chance_is_what_finite_data_measure_where_that_is_known():
     assert show_chance(Record("wer", 0.1)) == ""
 
 
-def test_d_sys_is_held_against_shuffled_labels_of_the_same_trials():
+def test_d_sys_is_compared_with_shuffled_labels_of_the_same_trials():
     tags = {"system": "s", "set": "x_trials_f", "condition": "aa", "attacker": "a"}
     records = [Record("dsys", 0.5, **tags), Record("dsys_null", 0.06, **tags), Record("dsys", 0.5, system="other")]
     found = with_null_levels(records)

@@ -16,7 +16,7 @@ from vpeval.records.names import SetName, set_title
         ("IEMOCAP_test", "IEMOCAP", "test", "", "", "", ""),
     ],
 )
-def test_a_name_is_taken_apart(name, corpus, partition, role, gender, subset, system):
+def test_a_name_is_parsed(name, corpus, partition, role, gender, subset, system):
     parts = SetName.parse(name)
     assert (parts.corpus, parts.partition, parts.role) == (corpus, partition, role)
     assert (parts.gender, parts.subset, parts.system) == (gender, subset, system)

@@ -164,7 +164,7 @@ def test_an_older_table_has_notes_among_its_parameters(tmp_path: Path) -> None:
     assert record.notes == {"chance": 0.05, "seed": 1, "attack_model": "none"}
 
 
-def test_notes_do_not_tell_which_number_it_is() -> None:
+def test_notes_are_not_part_of_the_identity() -> None:
     record = Record("linkability", 0.5, params={"N": 20}, system="a")
     assert record.identity == replace(record, value=0.6, notes={"seed": 3}).identity
     assert record.identity != record.with_params({"L": 1}).identity

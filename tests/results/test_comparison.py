@@ -47,14 +47,14 @@ def test_the_semi_informed_attacker_counts_and_its_absence_is_noted():
     assert "no semi-informed attacker" in standing.note
 
 
-def test_the_ranking_of_2022_asks_for_pitch():
+def test_the_ranking_of_2022_requires_pitch_correlation():
     pitch = Record("pitch_correlation", 0.25, system="a", set="toy_test_trials_f")
     rules = rules_for("2022")
     assert "unknown" in overview.ranking(system("a", 20, 20, 2.0), rules)[0].note
     assert "0.250 is not above 0.3" in overview.ranking([*system("a", 20, 20, 2.0), pitch], rules)[0].note
 
 
-def test_a_ranking_says_that_its_thresholds_are_not_confirmed():
+def test_a_ranking_notes_that_its_thresholds_are_not_confirmed():
     text = overview.render_ranking(overview.ranking(system("a", 20, 20, 2.0), RULES), RULES)
     assert "10/20/30/40 % (thresholds unconfirmed)" in text
     assert ">= 20 %  a " in text

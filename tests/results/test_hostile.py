@@ -66,7 +66,7 @@ def test_a_tag_may_be_that_of_any_value_which_is_printed_so(tmp_path, printed, t
     assert vpc2020.read(text_2020(tmp_path, individual=printed, tag=tag))
 
 
-def test_the_retrained_recogniser_never_speaks_for_original_speech():
+def test_the_retrained_recogniser_is_never_used_for_original_speech():
     counts = {"ref_words": 100, "ins": 1, "del": 2, "sub": 3}
     wer = Record("wer", 6.0, counts=counts, set="libri_dev_asr", system="original", condition="o")
     records = [wer.tagged({"attacker": ASR_EVAL_ANON})]

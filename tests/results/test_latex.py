@@ -43,7 +43,7 @@ def rows(text):
     ]
 
 
-def test_the_combined_asv_table_of_2020_has_the_look_of_the_challenge():
+def test_the_combined_asv_table_of_2020_is_that_of_the_challenge():
     text = latex_challenge.tables(run(), "vpc2020")["ASV_combined"]
     assert r"\begin{tabular}{|c|c|c|c|c||c|c|c||c|c|c|c|}" in text
     body = text[text.index("\n1 & ") + 1 : text.index(r"\end{tabular}")]
@@ -139,7 +139,7 @@ def test_an_infinite_cllr_is_set_as_a_symbol():
     assert rows(latex_challenge.tables(records)["ASV_dev"])[0][-1] == r"$\infty$"
 
 
-def test_a_set_without_partition_stands_with_the_test_data():
+def test_a_set_without_partition_is_test_data():
     tables = latex_challenge.tables(asv("demo_trials_f", "oo", 0.1))
     assert "ASV_test" in tables and "ASV_dev" not in tables
     with pytest.raises(InputError, match="'demo' has no name of the kind libri_dev_trials_f"):

@@ -76,7 +76,7 @@ def test_systems_stand_side_by_side_with_the_best_in_bold():
     assert rows[-1] == [r"WER, \% $\downarrow$", "a", "w", "4.00", r"\textbf{8.00}", "9.00"]
 
 
-def test_captions_speak_of_intervals_where_there_are_some():
+def test_captions_mention_intervals_where_there_are_any():
     bare = [replace(record, lower=None, upper=None) for record in RECORDS]
     for name, text in latex.tables(RECORDS).items():
         shown = name in ("systems_test", "legal", "srd")

@@ -24,7 +24,7 @@ def test_a_results_txt_is_named_by_its_directory_and_a_copy_by_itself(tmp_path):
     assert [record.system for record in load([inside, copy])] == ["original", "mcadams", "pool"]
 
 
-def test_numbers_of_the_original_data_are_taken_once_and_from_the_first_file(tmp_path, caplog):
+def test_numbers_of_the_original_data_are_those_of_the_first_file(tmp_path, caplog):
     first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     write_records(first, [Record("wer", 1.0, system="original", set="x", notes={"source": "first"})])
     write_records(second, [Record("wer", 2.0, system="original", set="x", notes={"source": "second"})])
@@ -40,7 +40,7 @@ def test_two_values_for_a_number_of_a_system_are_an_error(tmp_path):
         load([path])
 
 
-def test_parameters_tell_numbers_apart(tmp_path):
+def test_numbers_with_different_parameters_are_different(tmp_path):
     path = tmp_path / "a.jsonl"
     write_records(path, [Record("linkability", 0.5, params={"N": n, "L": 1}) for n in (20, 50)])
     assert len(load([path])) == 2
@@ -60,7 +60,7 @@ def test_parameters_tell_numbers_apart(tmp_path):
         ("results_summary.txt", SUMMARY_2022, "mine", {"", "ASV_eval", "ASV_eval_anon", "ASR_eval", "ASR_eval_anon"}),
     ],
 )
-def test_every_edition_is_told_by_its_first_line_and_its_system_by_its_name(tmp_path, name, text, system, attackers):
+def test_the_first_line_shows_the_edition_and_the_name_the_system(tmp_path, name, text, system, attackers):
     path = tmp_path / "mine" / name
     path.parent.mkdir()
     path.write_text(text)

@@ -31,7 +31,7 @@ def false_alarms(folder, studies, **size):
     return alarms
 
 
-def test_five_systems_of_known_order_are_told_apart(tmp_path):
+def test_five_systems_of_known_order_differ(tmp_path):
     found = compare(study(tmp_path, ORDER, seed=1), explore=False)
     assert {(r.metric, r.system, r.params["versus"]) for r in found} == {
         (metric, one, other)

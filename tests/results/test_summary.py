@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from vpeval.core.errors import InputError
+from vpeval.records.metrics import BY_SET, KEY, OVERVIEW, shown_in
 from vpeval.records.record import Record
 from vpeval.results import summary
 
@@ -142,13 +143,13 @@ def test_a_recogniser_is_not_called_an_attacker():
     assert "Utility (recogniser whisper)\n" in summary.render(RECORDS)
 
 
-def test_of_several_attackers_the_strongest_stands_for_the_other_measures():
+def test_other_measures_are_those_of_the_strongest_attacker():
     records = run(FOUR, ("strong", "weak"))
     records = [replace(r, value=0.1) if r.metric == "eer_kaldi" and r.attacker == "strong" else r for r in records]
     assert "Other measures (attacker strong)" in summary.render(records)
 
 
-def test_a_gender_is_named_where_the_set_does_not_tell_it():
+def test_a_gender_is_named_where_the_set_does_not_name_it():
     text = summary.render([Record("eer_kaldi", 0.1, set="toy_dev_trials_mixed", gender="f", condition="oo")])
     assert "toy_dev_trials_mixed f" in text
 
@@ -179,7 +180,7 @@ def test_the_eer_is_that_of_the_edition():
         assert f"Other measures (attacker {strongest})" in text
 
 
-def test_the_eer_of_published_results_is_told_apart_and_not_left_out():
+def test_the_eer_of_published_results_has_its_own_name():
     records = [
         *(asv(metric, 0.1, "aa", "mine") for metric in ("eer_kaldi", "eer_threshold", "eer_rocch")),
         asv("eer_threshold", 0.3, "aa", "published"),
@@ -198,3 +199,21 @@ def test_records_without_tags_are_shown_alone_and_beside_those_of_systems():
     assert alone.splitlines()[2].split() == ["EER", "(Kaldi)", "%", "10.00", "[5.00,20.00]", "50"]
     wer = Record("wer", 5.0, system="s", set="toy_test_asr", condition="a")
     assert summary.render([wer, *bare]).endswith(alone)
+
+
+def test_recognisers_have_columns_of_their_own_in_the_order_of_their_names():
+    tags = {"system": "mcadams", "condition": "a", "set": "toy_dev_asr"}
+    rates = [Record("wer", value, recogniser=name, **tags) for name, value in (("b", 2.0), ("a", 1.0))]
+    pitch = Record("pitch_correlation", 0.5, system="mcadams", set="toy_dev_trials_f")
+    text = summary.render([*rates, pitch])
+    assert text.startswith("Utility\n")
+    rows = [line.split()[-3:] for line in text.splitlines()[1:6]]
+    assert rows[0] == ["mcadams"] * 3 and rows[1] == ["a"] * 3
+    assert rows[3:] == [["0.500", "-", "-"], ["-", "1.00", "2.00"]]
+
+
+def test_every_metric_of_a_description_has_its_place():
+    names = {where: {metric.name for metric in shown_in(where)} for where in (KEY, OVERVIEW, BY_SET)}
+    assert names[BY_SET] == {"eer_kaldi", "eer_threshold", "eer_rocch", "min_cllr", "cllr", "wer", "cer", "uar"}
+    assert names[OVERVIEW] - names[BY_SET] == {"dsys_calibrated", "deid", "pitch_correlation", "g_vd"}
+    assert names[KEY] - names[OVERVIEW] == {"linkability", "singling_out", "srd_idr"}

@@ -46,7 +46,7 @@ def test_an_eer_has_the_interval_that_knows_of_the_choice_if_that_is_of_the_same
     assert worst_case([eer, chosen.with_notes({"chosen": "b"})], "s", "eer_kaldi").lower == 0.08
 
 
-def test_original_speech_is_held_against_by_the_same_attacker_where_that_was_tried_on_it():
+def test_the_baseline_is_original_speech_by_the_same_attacker_where_there_is_one():
     original = [
         number("eer_kaldi", 0.02, "original", "oo", "other"),
         number("eer_kaldi", 0.04, "original", "oo", "a"),

@@ -27,7 +27,7 @@ from vpeval.core.errors import InputError
 from vpeval.editions import vpc2020
 from vpeval.editions.base import Edition, ResultFile, Rules
 from vpeval.records.averages import average
-from vpeval.records.names import ASR_EVAL, ASR_EVAL_ANON, ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, SetName
+from vpeval.records.names import ASR_EVAL, ASR_EVAL_ANON, ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, SetName, partition_of
 from vpeval.records.record import Record
 from vpeval.records.remarks import result_lines
 
@@ -203,8 +203,7 @@ def _error_rates(records: Iterable[Record], condition: str) -> list[Record]:
 
 
 def _by_name(name: str) -> tuple[str, str]:
-    parts = SetName.parse(name)
-    return (parts.partition if parts else "", name)
+    return partition_of(name), name
 
 
 def _averages(records: Iterable[Record]) -> dict[str, Fraction]:
@@ -224,8 +223,7 @@ def _averages(records: Iterable[Record]) -> dict[str, Fraction]:
             chosen = vpc2020.challenge_mode(record for record in records if record.metric == line.metric)
         values: dict[str, dict[str, str]] = {}
         for record in filter(lambda record: isfinite(record.value), chosen):
-            name = SetName.parse(record.set)
-            values.setdefault(name.partition if name else "", {})[record.set] = line.printed(record.value)
+            values.setdefault(partition_of(record.set), {})[record.set] = line.printed(record.value)
         for partition in sorted(filter(None, values)):
             found[line.label.replace("#", partition)] = average(values[partition])
     return found

@@ -66,6 +66,16 @@ subset='common', system='anon')
         return cls(**parts)
 
 
+def partition_of(name: str) -> str:
+    """``dev`` or ``test``; empty for a set that is not one of a challenge.
+
+    >>> partition_of("mini_dev_trials_f"), partition_of("mini_all")
+    ('dev', '')
+    """
+    parts = SetName.parse(name)
+    return parts.partition if parts else ""
+
+
 def set_title(name: str, gender: bool = True) -> str:
     """A set in words.
 

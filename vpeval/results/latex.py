@@ -25,7 +25,7 @@ from vpeval.editions.headline import headline_eer
 from vpeval.measures.disclosure import DISCLOSURES
 from vpeval.records.averages import averages
 from vpeval.records.metrics import Metric, describe, rank
-from vpeval.records.names import CONDITIONS, ORIGINAL, TRAINED, SetName, representation, trained_on
+from vpeval.records.names import CONDITIONS, ORIGINAL, TRAINED, SetName, partition_of, representation, trained_on
 from vpeval.records.record import Record
 from vpeval.records.remarks import costs
 from vpeval.records.tex import Tex, escape, join_cells
@@ -70,18 +70,13 @@ def tables(records: Iterable[Record], edition: str = "2020") -> dict[str, str]:
     records = costs(records)
     texts = {}
     for partition in _PARTITIONS:
-        texts[f"privacy_{partition}"] = _privacy([r for r in records if _partition(r) == partition], partition)
-    means = averages(r for r in records if _partition(r) and not (r.metric in ("wer", "cer") and r.gender))
+        texts[f"privacy_{partition}"] = _privacy([r for r in records if partition_of(r.set) == partition], partition)
+    means = averages(r for r in records if partition_of(r.set) and not (r.metric in ("wer", "cer") and r.gender))
     for partition in _PARTITIONS:
         texts[f"systems_{partition}"] = _systems([r for r in means if r.set == partition], partition)
     texts["legal"] = _legal([r for r in records if r.metric in _LEGAL])
     texts["srd"] = srd_table(records, [r for r in means if r.set == "test"], edition)
     return {name: text for name, text in texts.items() if text}
-
-
-def _partition(record: Record) -> str:
-    name = SetName.parse(record.set)
-    return name.partition if name else ""
 
 
 def _privacy(records: Sequence[Record], partition: str) -> str:

@@ -11,7 +11,7 @@ from vpeval.editions.base import Rules
 from vpeval.editions.headline import eer_of, in_challenge_mode, is_eer, with_one_eer
 from vpeval.records.averages import averages
 from vpeval.records.metrics import OVERVIEW, describe, rank
-from vpeval.records.names import CONDITIONS, LAZY, ORIGINAL, SEMI, SetName, attack_model
+from vpeval.records.names import CONDITIONS, LAZY, ORIGINAL, SEMI, SetName, attack_model, partition_of
 from vpeval.records.record import Record
 from vpeval.results.text_tables import aligned, cell
 
@@ -22,7 +22,7 @@ def means(records: Iterable[Record]) -> list[Record]:
     Of recognition those of all speakers, with the large language model if there is one; of metrics with several
     estimators the challenge's, if it is there.
     """
-    records = [r for r in records if _partition(r) and not (r.metric in ("wer", "cer") and r.gender)]
+    records = [r for r in records if partition_of(r.set) and not (r.metric in ("wer", "cer") and r.gender)]
     refuse_unlike(records)
     records = in_challenge_mode(records, lambda record: record)
     large = {(r.system, r.model) for r in records if r.metric == "wer" and r.params.get("lm") == "large"}
@@ -74,11 +74,6 @@ def overview(records: Iterable[Record], edition: str) -> str:
         names = [describe(one.metric).label, one.system, "-".join(one.condition), one.model]
         table.append([*names, *cells])
     return aligned(table)
-
-
-def _partition(record: Record) -> str:
-    name = SetName.parse(record.set)
-    return name.partition if name else ""
 
 
 @dataclass(frozen=True)

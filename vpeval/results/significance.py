@@ -25,7 +25,7 @@ from vpeval.metrics.intervals import FEWEST
 from vpeval.metrics.paired import assess, holm
 from vpeval.records.averages import weights
 from vpeval.records.metrics import describe, rank
-from vpeval.records.names import ATTACK_MODELS, SetName, attack_model
+from vpeval.records.names import ATTACK_MODELS, attack_model, partition_of
 from vpeval.records.record import Record
 from vpeval.results.overview import aligned
 from vpeval.results.resampled import Measured, Sampled, sample
@@ -57,11 +57,11 @@ def differences(
     """
     if len({one.record.system for one in found}) < 2:
         return []
-    test = "test" if any(_partition(one.record) == "test" for one in found) else "dev"
+    test = "test" if any(partition_of(one.record.set) == "test" for one in found) else "dev"
     main = {*_main_attack(found), *_main_recogniser(found)}
 
     def is_planned(record: Record) -> bool:
-        return _partition(record) == test and (record.model, record.condition) in main
+        return partition_of(record.set) == test and (record.model, record.condition) in main
 
     examined = found if explore else [one for one in found if is_planned(one.record)]
     sampled = sample(examined, data, resamples, seed, lambda record: explore and is_planned(record))
@@ -146,11 +146,6 @@ def show_p(p: float) -> str:
     return f"{p:.3f}" if p >= 0.001 else "<0.001"
 
 
-def _partition(record: Record) -> str:
-    name = SetName.parse(record.set)
-    return name.partition if name else ""
-
-
 def _main_attack(found: Sequence[Measured]) -> list[Way]:
     """The attack of the planned tests: one that most systems met, of the strongest kind, with the lowest mean EER."""
     met: defaultdict[Way, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
@@ -180,7 +175,7 @@ def _measures(sampled: Iterable[Sampled]) -> dict[_Measure, dict[str, list[Sampl
     found: defaultdict[_Measure, defaultdict[str, list[Sampled]]] = defaultdict(lambda: defaultdict(list))
     for one in sampled:
         r = one.record
-        partition = _partition(r)
+        partition = partition_of(r.set)
         for name in dict.fromkeys((partition, r.set)):
             if name and not (name == r.set and r.metric == "min_cllr"):
                 how = str(r.params.get("estimator", "")) if r.metric in DISCLOSURES else ""
@@ -192,8 +187,12 @@ def _measures(sampled: Iterable[Sampled]) -> dict[_Measure, dict[str, list[Sampl
 def _only(measure: _Measure, found: Mapping[_Measure, Mapping[str, Sequence[Sampled]]]) -> bool:
     """Whether a single set is all that there is of its partition."""
     one = next(iter(found[measure].values()))[0].record
-    whole = found.get(measure._replace(name=_partition(one)), {})
-    return measure.name == one.set != _partition(one) and bool(whole) and all(len(sets) == 1 for sets in whole.values())
+    whole = found.get(measure._replace(name=partition_of(one.set)), {})
+    return (
+        measure.name == one.set != partition_of(one.set)
+        and bool(whole)
+        and all(len(sets) == 1 for sets in whole.values())
+    )
 
 
 def _difference(

@@ -50,3 +50,22 @@ def test_a_line_of_logits_goes_on():
     logit = 1.2 - 0.4 * np.log(sizes)
     far = 1 / (1 + np.exp(-(1.2 - 0.4 * np.log(1000))))
     assert continued(sizes, (1 / (1 + np.exp(-logit)))[None], 100, 1000) == pytest.approx([far])
+
+
+def test_one_other_who_is_drawn_is_a_rival_as_often_as_others_are(monkeypatch):
+    rivals = np.full(4000, 6)
+    monkeypatch.setattr(linkability_module, "EXACT", 10)
+    found = subsample_ranks(rivals, 25, 2)
+    assert len(found) == 2 and found.sum() == pytest.approx(4000)
+    assert found[1] / 4000 == pytest.approx(6 / 24, abs=0.01)
+    assert subsample_ranks(rivals, 25, 25).tolist() == [0] * 6 + [4000] + [0] * 18, "all others are drawn"
+
+
+@pytest.mark.parametrize(("rate", "inside"), [(0.0, 0.05), (1.0, 0.95)])
+def test_nobody_and_everybody_count_as_half_a_speaker_more_or_less(rate, inside):
+    assert continued(np.array([5, 10, 20]), np.full((1, 3), rate), 10, 500) == pytest.approx([inside])
+
+
+def test_speakers_count_by_their_weights():
+    found = rank_counts(np.array([0, 2, 2]), 4, np.array([[1.0, 1, 1], [5, 0.5, 0]]))
+    assert found.tolist() == [[1, 0, 2, 0], [5, 0, 0.5, 0]]

@@ -69,9 +69,10 @@ def test_scores_that_are_not_finite_are_refused(bad):
         pool([1.0, bad], [0.0])
 
 
-def test_both_classes_are_needed():
+@pytest.mark.parametrize("scores", [([], [1.0]), ([1.0], []), ([], [])])
+def test_both_classes_are_needed(scores):
     with pytest.raises(ValueError, match="at least one"):
-        pool([], [1.0])
+        pool(*scores)
 
 
 def test_negative_zero_ties_with_zero():

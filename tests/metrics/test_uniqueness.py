@@ -64,3 +64,19 @@ def test_a_crowd_beyond_the_speakers_has_their_frequencies():
     assert found.left[0, 0] == pytest.approx(1 + rivals.mean(), rel=0.01)
     assert found.found[0, 0] == pytest.approx((1 / (1 + rivals)).mean(), rel=0.01)
     assert found.alone[0, 0] == pytest.approx((rivals == 0).mean(), abs=2e-3)
+
+
+def test_in_a_larger_population_each_other_shares_the_attributes_independently():
+    # One of two others has the combination, so each of three more has it with probability 1/2.
+    found = uniqueness(np.array([0]), np.array([0]), np.array([0, 0, 1]), [4])
+    assert found.left[0, 0] == pytest.approx(1 + 3 / 2)
+    assert found.alone[0, 0] == pytest.approx(1 / 8)
+    assert found.found[0, 0] == pytest.approx((1 - 1 / 16) / 2)  # mean of 1/(1+H): 1/8 + 3/16 + 3/24 + 1/32
+    sure = uniqueness(np.array([1]), np.array([2]), np.array([0, 0, 1]), [9])
+    assert (sure.left[0, 0], sure.alone[0, 0], sure.found[0, 0]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(("true", "sizes"), [([0], [2]), ([0, 1], [1]), ([0, 1], [2, 1])])
+def test_fewer_than_two_speakers_are_refused(true, sizes):
+    with pytest.raises(ValueError, match="two or more speakers"):
+        uniqueness(np.array([0]), np.array([0]), np.array(true), sizes)

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp
 
-from vpeval.metrics.vectors import angles, directions, distinct_rows, ordering_product
+from vpeval.metrics.vectors import (
+    angles,
+    common_scale,
+    comparable,
+    directions,
+    distinct_rows,
+    ordering_product,
+    pair_products,
+)
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -84,3 +92,19 @@ def test_equal_rows_are_found_and_counted():
     assert (rows[first][group] == rows).all()
     assert sorted(sizes.tolist()) == [1, 2, 2]
     assert distinct_rows(np.arange(12.0).reshape(6, 2)) is None
+
+
+@pytest.mark.parametrize("similarity", ["product", "euclidean"])
+def test_vectors_are_compared_as_they_are_over_a_power_of_two(similarity):
+    x, y = np.array([[3.0, -40.0]]), np.array([[0.1, 0.2]])
+    scales = common_scale(x, y, similarity)
+    assert scales == ((64, 0.25) if similarity == "product" else (64, 64))
+    assert comparable(x, similarity, scales[0]).tolist() == [[3 / 64, -40 / 64]]
+    assert comparable(x, similarity).tolist() == x.tolist()
+    assert common_scale(np.zeros((1, 2)), np.zeros((3, 2)), similarity) == (1, 1)
+    assert common_scale(x, y, "cosine") == (1, 1)
+
+
+def test_products_are_those_of_rows_whatever_the_shape():
+    assert pair_products(np.array([1.0, 2.0]), np.array([3.0, 4.0])) == 11
+    assert pair_products(np.ones((2, 3, 2)), np.arange(2.0)).tolist() == [[1] * 3] * 2

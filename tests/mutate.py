@@ -1,8 +1,8 @@
 #!/usr/bin/env -S bash -c 'export VPEVAL_TESTS=1; . "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
 """Change the code at random and see whether the tests notice.
 
-Usage: tests/mutate.py [--mutants 300] [--seed YYYYMMDD] [--jobs 2] [--least 85] <package>...
- e.g.: tests/mutate.py vpeval/metrics
+Usage: tests/mutate.py [--mutants 600] [--seed YYYYMMDD] [--jobs 2] [--least 85] <package>...
+ e.g.: tests/mutate.py vpeval/metrics    # about 20 minutes on two cores
 
 Draws places in <package> and makes one mutant of each with an operator of Cosmic Ray: another operator, a number that is
 one off, a condition turned round, a loop that never runs … The tests of the module are run on every mutant, in a copy of
@@ -52,9 +52,7 @@ class _Essence(ast.NodeTransformer):
 
     # Sizes of blocks in which something is computed, numbers up to which it is computed in another, slower way, and
     # bounds of rounding errors below which it is computed once more: they decide how long it takes.
-    _COST = re.compile(
-        r"_?(ROWS|CELLS|SAMPLE|BLOCK|BATCH_CELLS|CACHED|PAIRS|GROUP|KEEP|EXACT|BINS|SLACK)|error|in_float\d\d"
-    )
+    _COST = re.compile(r"_?(ROWS|CELLS|SAMPLE|BLOCK|BATCH_CELLS|CACHED|PAIRS|GROUP|KEEP|EXACT|BINS|SLACK)|in_float\d\d")
 
     def _is_cost(self, node: ast.AST) -> bool:
         return any(isinstance(one, ast.Name) and self._COST.fullmatch(one.id) for one in ast.walk(node))
@@ -266,7 +264,7 @@ def survivors(mutants: Sequence[Mutant], copies: Sequence[Copy]) -> Iterator[Mut
             copy.restore(mutant)
             free.append(copy)
             del running[sentinel]
-            if process.exitcode == pytest.ExitCode.OK:
+            if process.exitcode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
                 yield mutant
 
 
@@ -283,7 +281,7 @@ def _seconds_unchanged(copy: Copy, paths: Sequence[Path]) -> float:
 def main() -> int:
     """Draw, test, list."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter, usage=SUPPRESS)
-    parser.add_argument("--mutants", type=int, default=300, help="how many (300)")
+    parser.add_argument("--mutants", type=int, default=600, help="how many (600)")
     parser.add_argument("--seed", type=int, default=int(time.strftime("%Y%m%d")), help="which ones (the date)")
     parser.add_argument("--jobs", type=int, default=2, help="how many are tested at a time (2)")
     parser.add_argument("--least", type=float, default=85.0, help="percent that must be noticed (85)")

@@ -1,42 +1,42 @@
 #!/usr/bin/env bash
-# Evaluate a voice anonymiser: ./run.sh does everything; ./run.sh --help tells more.
+# Evaluate a voice anonymiser: ./run.sh runs all stages; ./run.sh --help lists the options.
 # shellcheck disable=SC2034  # the options are read by run_stages, by their names
 set -euo pipefail
 
 stage=0
 stop_stage=12
-recipe=mini               # a folder of egs/
-corpus=                   # folder of the corpus; default: egs/<recipe>/corpus
+recipe=mini               # a directory in egs/
+corpus=                   # directory of the corpus; default: egs/<recipe>/corpus
 lists=                    # official lists of enrolments and trials; without them such recipes rebuild the protocol
 full=false                # true: all trials of the embedded corpus; false: a balanced subset
-anonymizer=mcadams        # a hook script, or the name of a folder in local/anon
-anonymized=               # folder of anonymised files that takes the place of the hook
-allow_missing=false       # true: trials whose anonymised files are missing are left out and counted
-anon_options=             # options for the hook, as one word
+anonymizer=mcadams        # a hook script, or the name of a directory in local/anon
+anonymized=               # directory of anonymised files to evaluate instead of running a hook
+allow_missing=false       # true: leave out and count trials whose anonymised files are missing
+anon_options=             # options for the hook, as one string
 anon_nj=                  # jobs of the hook at a time, such as 1 for a model that fills the GPU; default: nj
-overwrite=false           # true: anonymised data of this system that were made in another way are replaced
+overwrite=false           # true: replace data of this system that another hook, or other options, made
 anon_level=               # spk: one pseudo-speaker per speaker; utt: one per utterance; default: that of the recipe
-train_level=              # the same for what attackers are trained on; utt teaches them what a speaker's voices share
+train_level=              # the same for the training sets of attackers; utt makes stronger attackers
 system=                   # name of the results; default: from the hook
 attackers=                # attackers, conf/asv/<name>.yaml, the main one first; default: those of the recipe
 allow_scratch=false       # true: without the pretrained encoder, train a small one on the recipe's training data
 calibrate=false           # true: scores become log-likelihood ratios by logistic regression on the dev sets
 asr=                      # recogniser, conf/asr/<name>.yaml; default: that of the recipe
-train_asr=false           # true: recognisers trained on original and on anonymised speech as well
-quality=false             # true: DNSMOS and STOI as well
-srd_sets=                 # of which partition similarity ranks are taken: dev, test or all; default: as the recipe says
-population=0              # speakers of the use case: legal metrics among so many, extrapolated where there are fewer
-utterances=0              # utterances at a time of the use case: legal metrics with so many as well
+train_asr=false           # true: also train recognisers on original and on anonymised speech
+quality=false             # true: also DNSMOS and STOI
+srd_sets=                 # sets of similarity rank disclosure: dev, test or all; default: those of the recipe
+population=0              # speakers of the use case: legal metrics among so many, extrapolated if the corpus has fewer
+utterances=0              # utterances per test of the use case: legal metrics also with so many
 edition=                  # challenge whose result file and submission are made; default: that of the recipe
 description=              # file with the system description, for the submission; default: a form to fill in
 nj=$(getconf _NPROCESSORS_ONLN)
 seed=0
 bootstrap=1000            # resamples of all intervals; 0: no intervals
-dry_run=false             # true: say what would be made and why, and do nothing
-why=${VPEVAL_WHY:-false}         # true: of what is made again, everything that has changed is told
-doctor=false              # true: say what the run needs and whether it is there, and do nothing
-verify=${VPEVAL_VERIFY:-false}  # true: every file is read again before anything counts as up to date
-accept_code=${VPEVAL_ACCEPT_CODE:-false}  # true: keep what was made before a change of the code, and say so in the results
+dry_run=false             # true: only print what would be made, and why
+why=${VPEVAL_WHY:-false}         # true: list everything that has changed for each result that is made again
+doctor=false              # true: only check what the run needs and whether it is there
+verify=${VPEVAL_VERIFY:-false}  # true: read every file again before anything counts as up to date
+accept_code=${VPEVAL_ACCEPT_CODE:-false}  # true: keep results of older code, and note that in the results
 verbose=${VPEVAL_VERBOSE:-false}  # true: print the commands that do by hand what the stages do
 
 help_message="Usage: ./run.sh [options]
@@ -45,42 +45,42 @@ help_message="Usage: ./run.sh [options]
 
 Stages: 0 data, 1 evaluation models, 2 anonymiser preparation, 3 anonymise, 4 attackers, 5 embeddings, 6 verification,
 7 voice similarity, 8 legal metrics, 9 similarity rank disclosure, 10 utility, 11 results, 12 submission.
-What is up to date is skipped.
+Results that are up to date are skipped.
 
   --stage N  --stop-stage N     first and last stage ($stage, $stop_stage)
-  --recipe NAME                 folder of egs/ ($recipe)
-  --corpus DIR                  folder of the corpus (egs/<recipe>/corpus)
+  --recipe NAME                 directory in egs/ ($recipe)
+  --corpus DIR                  directory of the corpus (egs/<recipe>/corpus)
   --lists DIR                   official lists of enrolments and trials, for recipes of challenges
   --full true|false             all trials, or a balanced subset ($full)
   --anonymizer HOOK             hook script, or a name in local/anon ($anonymizer)
   --anon-options 'STRING'       options for the hook
   --anon-nj N                   jobs of the hook at a time (as --nj)
   --overwrite true|false        replace data of this system that another hook, or other options, made ($overwrite)
-  --anonymized DIR              DIR/<set>/<utt>.wav or .flac, or one folder of files: evaluated instead of a hook's
+  --anonymized DIR              DIR/<set>/<utt>.wav or .flac, or one directory of files: used instead of a hook
   --allow-missing true|false    leave out trials whose files are missing there ($allow_missing)
-  --anon-level spk|utt          pseudo-speaker per speaker or per utterance (as the recipe says, else spk)
-  --train-level spk|utt         the same for training sets; utt makes stronger attackers (recipe, else utt)
+  --anon-level spk|utt          pseudo-speaker per speaker or per utterance (that of the recipe, else spk)
+  --train-level spk|utt         the same for training sets; utt makes stronger attackers (that of the recipe, else utt)
   --system NAME                 name for the results (from the hook)
   --attackers 'LIST'            configurations in conf/asv, the main one first (those of the recipe)
-  --allow-scratch true|false    where the pretrained encoder cannot be had, train a small one ($allow_scratch)
+  --allow-scratch true|false    train a small encoder if the pretrained one cannot be downloaded ($allow_scratch)
   --calibrate true|false        calibrate verification scores on the dev sets, so that Cllr means something ($calibrate)
   --asr NAME                    configuration in conf/asr (that of the recipe, else whisper_base)
-  --train-asr true|false        train recognisers on original and on anonymised speech as well ($train_asr)
-  --quality true|false          DNSMOS and STOI as well ($quality)
-  --srd-sets test|dev|all       whose speech similarity rank disclosure looks at (as the recipe says, else all)
-  --population N                crowd of the use case: legal metrics among N speakers, beyond the corpus extrapolated
-  --utterances L                speech of the use case: legal metrics with L utterances at a time as well
-  --edition YEAR                challenge formats: 2020, 2022, 2024 or 2026 (recipe, else 2020)
+  --train-asr true|false        also train recognisers on original and on anonymised speech ($train_asr)
+  --quality true|false          also DNSMOS and STOI ($quality)
+  --srd-sets test|dev|all       sets of similarity rank disclosure (those of the recipe, else all)
+  --population N                legal metrics among N speakers, extrapolated if the corpus has fewer
+  --utterances L                legal metrics also with L utterances per test
+  --edition YEAR                challenge formats: 2020, 2022, 2024 or 2026 (that of the recipe, else 2020)
   --description FILE            system description for the submission package (a form to fill in)
   --nj N                        jobs at a time ($nj)
-  --seed N                      seed of everything random ($seed)
+  --seed N                      seed of all random numbers ($seed)
   --bootstrap N                 resamples of all intervals; 0: no intervals ($bootstrap)
-  --dry-run                     what would be made, and why
-  --why                         of what is made again, all inputs, options and modules that have changed
-  --doctor                      what the run needs in time, disk, memory, models and network, and whether that is there
+  --dry-run                     print what would be made, and why, and make nothing
+  --why                         list all changed inputs, options and modules of each result that is made again
+  --doctor                      check what the run needs: time, disk, memory, models, network
   --verify true|false           read every audio file again before a large set counts as up to date ($verify)
-  --accept-code true|false      keep what other code made, where only the code has changed; results say so ($accept_code)
-  --verbose                     the commands that do by hand what the stages do"
+  --accept-code true|false      keep results where only the code has changed, and note that in them ($accept_code)
+  --verbose                     print the commands that do by hand what the stages do"
 
 export VPEVAL_FROM=$PWD    # paths of hooks are looked up from there
 cd "$(dirname "${BASH_SOURCE[0]}")"

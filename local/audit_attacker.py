@@ -1,12 +1,12 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Audit the attackers of a run: are their numbers to be believed? Every finding is one sentence.
+"""Audit the attackers of a run: can their numbers be trusted?
 
 Usage: local/audit_attacker.py [options] <system> <embedding-dir> <out.json> <run-dir> ...
  e.g.: local/audit_attacker.py mcadams exp/mini/embeddings/ecapa exp/mini/runs/mcadams/audit.json \\
          exp/mini/runs/original exp/mini/runs/mcadams
 
 <embedding-dir> holds the embeddings of original and anonymised sets by one encoder, the run directories the records of
-verification. Findings that need attention are printed as warnings; the exit code is 0 all the same.
+verification. Findings that need attention are printed as warnings; the exit code is 0 in any case.
 """
 
 import sys

@@ -1,15 +1,15 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Check a submission archive: name everything that is wrong with it, what was recomputed, and what was not verified.
+"""Check a submission archive: list all violations, what was recomputed, and what was not verified.
 
 Usage: local/check_submission.py [options] <archive> [<original-data-dir> ...]
  e.g.: local/check_submission.py submission.tar.gz data/mini_dev_enrolls data/mini_dev_trials_f
        local/check_submission.py --recompute 50 --models exp/mini/asv submission.tar.gz data/mini_{dev,test}_*[a-z]
 
-Nothing is unpacked, and no code of the archive runs. Give the original data directories of all sets: their utterances,
-labels and texts must be those of the archive, its audio is compared with theirs, and all numbers that scores and
-transcripts give are computed again from them. Without them nothing is approved.
+Unpacks nothing and runs no code of the archive. Give the original data directories of all sets: utterances, labels and
+texts of the archive must equal theirs, audio is compared with theirs, and all numbers are computed again from scores
+and transcripts. Without them nothing is approved.
 
-Exit codes: 0 approved, as far as it was verified; 1 violations; 2 nothing wrong, but nothing to compare with.
+Exit codes: 0 approved, as far as it was verified; 1 violations; 2 no violations, but no originals to compare with.
 """
 
 import secrets

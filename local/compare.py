@@ -5,11 +5,11 @@ Usage: local/compare.py [options] <out-dir> [<name>=]<results> ...
  e.g.: local/compare.py exp/mini/comparison exp/mini/runs/mcadams/results.jsonl exp/mini/runs/b1/results.jsonl
        local/compare.py --edition 2022 exp/comparison mine=exp/libri/runs/mine/results.jsonl b2=RESULTS_summary_mcadams
 
-Results are results.jsonl or result files of VoicePrivacy 2020, 2022, 2024 or 2026; <name> names their system. Written
-are comparison.txt, which is printed as well, index.html with everything on one page, privacy_utility.{svg,pdf,png} and,
-where tables of two or more systems name scores or transcripts of the same data by the same attacker or recogniser,
-differences.jsonl. Systems are ranked by the rules of 2022 or 2024; for 2020, which had none, and for 2026, whose are
-not known, by those of 2024.
+Results are results.jsonl or result files of VoicePrivacy 2020, 2022, 2024 or 2026; <name> names their system. Writes
+comparison.txt (also printed), index.html with everything on one page, privacy_utility.{svg,pdf,png} and, where two or
+more systems have scores or transcripts of the same data by the same attacker or recogniser, differences.jsonl. Systems
+are ranked by the rules of 2022 or 2024. The 2020 edition had no rules and those of 2026 are not known: both use those
+of 2024.
 """
 
 from pathlib import Path

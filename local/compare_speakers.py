@@ -6,8 +6,8 @@ Usage: local/compare_speakers.py [options] <system>/<attacker>=<speakers.tsv>...
          exp/overlap.jsonl
 
 The files come from local/score_linkability.py, local/score_singling_out.py or local/score_srd.py. The lists go to a
-file next to the records (here exp/overlap.lists.tsv). Contexts are compared if they differ in one of system, attacker
-and L.
+file next to the records (here exp/overlap.lists.tsv). Contexts that differ in exactly one of system, attacker and L
+are compared.
 """
 
 from pathlib import Path

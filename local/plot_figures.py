@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Plot all figures for which the records of some runs have data, as SVG, PDF and PNG.
+"""Plot all figures for which the records of the runs have data, as SVG, PDF and PNG.
 
 Usage: local/plot_figures.py [options] <run-dir> ... <out-dir>
  e.g.: local/plot_figures.py exp/mini/runs/mcadams exp/mini/runs/mcadams/figures

@@ -6,7 +6,7 @@ Usage: local/prepare_sets.sh [options] <recipe.conf> <corpus> <data-root>
 
 <corpus> holds the corpora under the names of their archives (LibriSpeech, VCTK-Corpus-0.92, LibriTTS, cv-corpus-…/en,
 RAVDESS, IEMOCAP_full_release), or is a table of utterances. Resampled audio goes to <data-root>/local. Where the
-VoicePrivacy evaluation plan has numbers, a table compares them with what was made.
+VoicePrivacy evaluation plan has numbers, prints a table that compares them with those of the new sets.
 """
 
 import sys

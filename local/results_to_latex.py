@@ -6,10 +6,10 @@ Usage: local/results_to_latex.py [options] [<name>=]<results> ...
        local/results_to_latex.py --metrics "eer_kaldi wer" --attackers ecapa_plda --systems "original mcadams" \\
          --intervals false exp/mini/runs/mcadams/results.jsonl
 
-Results are results.jsonl or result files of VoicePrivacy 2020, 2022, 2024 or 2026; <name> names their system. Written
-are <out-dir>/<results>.<table>.tex: the six tables of the 2020 challenge (ASV and ASR; dev, test, combined) and, in
+Results are results.jsonl or result files of VoicePrivacy 2020, 2022, 2024 or 2026; <name> names their system. Writes
+<out-dir>/<results>.<table>.tex: the six tables of the 2020 challenge (ASV and ASR; dev, test, combined) and, in
 booktabs style, all privacy metrics (privacy_dev, privacy_test), systems side by side (systems_dev, systems_test), legal
-metrics over N and L (legal) and similarity rank disclosure (srd). What has no data is left out.
+metrics over N and L (legal) and similarity rank disclosure (srd). Tables without data are left out.
 """
 
 from dataclasses import replace

@@ -1,11 +1,11 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Run stages of an evaluation; run.sh calls this with the stages that were asked for.
+"""Run stages of an evaluation; run.sh calls this script.
 
 Usage: local/run_stages.py [options] <number> <stage> <title> [<number> <stage> <title> ...]
  e.g.: local/run_stages.py --recipe mini --anonymizer mcadams 6 verification "verification: EER, Cllr, D_sys, ZEBRA"
 
-Options are those of run.sh. The plan is made once, before any work. Each stage (a module of vpeval/stages) runs in a
-process of its own, which is forked from this one: it starts in a moment, and its memory goes when it ends.
+Options are those of run.sh. The plan is made once, before any work. Each stage (a function in
+vpeval/stages/__init__.py) runs in a process that is forked from this one, which frees its memory when it ends.
 """
 
 import os

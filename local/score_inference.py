@@ -5,10 +5,10 @@ Usage: local/score_inference.py [options] <attribute-table>,... <train-dir> <tes
  e.g.: local/score_inference.py data/mini_all/spk2gender,data/mini_all/spk2age exp/asv/mini_all \\
          exp/asv/mini_all_mcadams exp/asv/infer.jsonl
 
-The directories hold embedding.scp and utt2spk: speech to learn from, original for an ignorant attacker and anonymised
-for an informed one, and speech that is attacked. They may share speakers: whoever is attacked is never learnt from. A
-table has a line '<speaker> <value>' per speaker; values that are all numbers are predicted, others classified. The bits
-about every speaker go to a file beside the records (here exp/asv/infer.speakers.tsv).
+The directories hold embedding.scp and utt2spk. The attacker trains on <train-dir> (original speech: ignorant;
+anonymised speech: informed) and attacks <test-dir>. They may share speakers: no model is trained on a speaker it
+attacks. A table has a line '<speaker> <value>' per speaker; values that are all numbers are predicted, others
+classified. The bits about every speaker go to a file next to the records (here exp/asv/infer.speakers.tsv).
 """
 
 from vpeval.cli.scorers import run_scorer

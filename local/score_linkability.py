@@ -5,11 +5,11 @@ Usage: local/score_linkability.py [options] <enroll-dir> <test-dir> <out.jsonl>
  e.g.: local/score_linkability.py --tag system=mcadams exp/asv/mini_enrolls exp/asv/mini_trials exp/asv/link.jsonl
 
 The directories hold embedding.scp and utt2spk. Test speakers who are not enrolled are left out; enrolment speakers
-without test utterances are distractors. With --side, a table '<speaker> <value>' such as spk2gender of a data
-directory, linkability of attackers who know the value of the person is measured as well; the option may be repeated.
-With --population the error of an extrapolation that leaves out the largest N' is told, and, if that is small, what it
-gives for N speakers (0: only the error). The linkage probability of every speaker goes to a file beside the records
-(here exp/asv/link.speakers.tsv), which local/compare_speakers.py reads.
+without test utterances are distractors. --side TABLE, a table '<speaker> <value>' such as spk2gender of a
+data directory, also measures linkability for attackers who know the value of the person; the option may be repeated.
+--population N reports the error of an extrapolation that leaves out the largest N' and, if it is small, extrapolates to
+N speakers (0: only the error). The linkage probability of every speaker goes to a file next to the records (here
+exp/asv/link.speakers.tsv), which local/compare_speakers.py reads.
 """
 
 from vpeval.cli.scorers import run_scorer

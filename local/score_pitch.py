@@ -4,8 +4,8 @@
 Usage: local/score_pitch.py [options] <data-dir> <anonymised-data-dir> <out.jsonl>
  e.g.: local/score_pitch.py data/mini_dev_trials_f data/mini_dev_trials_f_mcadams exp/mini/pitch.jsonl
 
-Two numbers, each a mean over utterances with its standard deviation: mode vpc, the one of the challenge over all
-frames, and mode voiced, over frames that are voiced in both. The interval is over speakers.
+Computes the mean over utterances, with its standard deviation, in two modes: vpc (that of the challenge, over all
+frames) and voiced (over frames that are voiced in both). The interval is over speakers.
 """
 
 from vpeval.cli.scorers import run_scorer

@@ -5,7 +5,7 @@ Usage: local/score_similarity.py [options] <scores-oo> <scores-oa> <scores-aa> <
  e.g.: local/score_similarity.py --mode vpc exp/sim/scores_{oo,oa,aa} data/libri_dev_trials_f/utt2spk exp/sim/gvd.jsonl
 
 Score lines are <utt> <utt> <score>; in oa the first utterance is original, the second anonymised. The matrices go to
-a file beside the records (here exp/sim/gvd.matrices.json); null marks a speaker with a single utterance.
+a file next to the records (here exp/sim/gvd.matrices.json); null marks a speaker with a single utterance.
 """
 
 from vpeval.cli.scorers import run_scorer

@@ -5,8 +5,8 @@ Usage: local/score_singling_out.py [options] <enroll-dir> <test-dir> <out.jsonl>
  e.g.: local/score_singling_out.py --tag system=mcadams exp/asv/mini_enrolls exp/asv/mini_trials exp/asv/sing.jsonl
 
 The directories hold embedding.scp and utt2spk. Enrolment speakers who are not test speakers are left out. --side
-and --population are those of local/score_linkability.py.
-The success rate of every enrolment speaker goes to a file beside the records (here exp/asv/sing.speakers.tsv).
+and --population are as in local/score_linkability.py.
+The success rate of every enrolment speaker goes to a file next to the records (here exp/asv/sing.speakers.tsv).
 """
 
 from vpeval.cli.scorers import run_scorer

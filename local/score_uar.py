@@ -5,8 +5,8 @@ Usage: local/score_uar.py [options] <data-dir> <predictions> <out.jsonl>
  e.g.: local/score_uar.py --tag set=IEMOCAP_dev --tag condition=o data/IEMOCAP_dev exp/ser/IEMOCAP_dev exp/uar.jsonl
 
 <predictions> has lines <utterance> <emotion>. The data directory has utt2emo and, for the challenge's mean over folds,
-spk2fold. An utterance without prediction counts as wrong. The record of the UAR has its interval over speakers and the
-level of chance.
+spk2fold. An utterance without prediction counts as wrong. The record of the UAR has an interval over speakers and the
+chance level.
 """
 
 from vpeval.cli.scorers import run_scorer

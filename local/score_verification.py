@@ -4,8 +4,8 @@
 Usage: local/score_verification.py [options] <trials> <scores> <out.jsonl>
  e.g.: local/score_verification.py --tag system=mcadams data/libri_dev_trials_f/trials exp/asv/scores exp/asv/eer.jsonl
 
-DET and ECE curves go to a file beside the records (here exp/asv/eer.curves.json). With --versus, records named
-<metric>_difference say how far <scores> lie from the other scores of the same trials, and with which p value.
+DET and ECE curves go to a file next to the records (here exp/asv/eer.curves.json). --versus adds records named
+<metric>_difference: the difference from other scores of the same trials, with a p value.
 """
 
 from vpeval.cli.scorers import run_scorer

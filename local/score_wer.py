@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Score transcripts: word and character error rate of a corpus, of its genders and speakers, with intervals.
+"""Score transcripts: word and character error rates of a set, its genders and speakers, with intervals.
 
 Usage: local/score_wer.py [options] <ref-text> <hyp-text> <out.jsonl>
  e.g.: local/score_wer.py --utt2spk data/mini_dev_asr/utt2spk --tag set=mini_dev_asr --tag condition=o \\

@@ -5,8 +5,8 @@ Usage: local/split_embeddings.py [options] <embedding-dir>... <reference-dir> <i
  e.g.: local/split_embeddings.py exp/asv/libri_test_enrolls exp/asv/libri_test_trials_f exp/asv/libri_test_trials_m \\
          exp/asv/srd_reference exp/asv/srd_input
 
-Of every speaker, --n-inputs utterances drawn at random become inputs and the rest the reference; speakers with too few
-utterances for both are left out.
+Draws --n-inputs input utterances of every speaker at random; the rest is the reference. Speakers with too few
+utterances are left out.
 """
 
 from pathlib import Path

@@ -5,7 +5,7 @@ Usage: local/tune_backend.py [options] <training-embedding-dir> ...
  e.g.: local/tune_backend.py exp/mini/embeddings/ecapa/mini_train_mcadams
 
 Prints ROCCH-EER and min Cllr of held-out speakers, mean over the directories, for cosines and for every pair of prior
-weights, best first. Put what you choose into a profile (conf/asv/train/plda_few.yaml).
+weights, best first. Put your choice into a profile (as conf/asv/train/plda_few.yaml).
 """
 
 import argparse

@@ -5,8 +5,8 @@ Usage: steps/anonymize.py [options] <hook> <data-dir> <out-data-dir>
  e.g.: steps/anonymize.py --nj 4 local/anon/mcadams/anonymize.py data/mini_dev_enrolls data/mini_dev_enrolls_mcadams
 
 Splits the data, runs the hook on the splits, checks every output and publishes <out-data-dir> with the same ids. The
-contract of a hook is in docs/hooks.md; utils/check_hook.sh checks whether yours keeps it. After an
-interruption, the same command continues.
+contract of a hook is in docs/hooks.md; utils/check_hook.sh checks it. After an interruption, the same command
+continues.
 """
 
 from pathlib import Path

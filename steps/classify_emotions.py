@@ -1,11 +1,11 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Recognise the emotions of data directories with what steps/train_ser.py trained.
+"""Recognise the emotions of data directories with classifiers trained by steps/train_ser.py.
 
 Usage: steps/classify_emotions.py <models-dir> <features-dir> <out-dir> <data-dir> ...
  e.g.: steps/classify_emotions.py exp/ravdess/ser/models exp/ravdess/ser/features exp/ravdess/ser data/ravdess_enrolls
 
-Makes <out-dir>/<name of data-dir>/predictions for local/score_uar.py. The emotions of a speaker are recognised by the
-classifier of the fold in spk2fold, which was not trained on the speaker.
+Makes <out-dir>/<name of data-dir>/predictions for local/score_uar.py. The classifier of a
+speaker is that of the fold in spk2fold, which was not trained on the speaker.
 """
 
 from pathlib import Path

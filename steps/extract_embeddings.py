@@ -1,13 +1,13 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Speaker embeddings of data directories, as Kaldi archives.
+"""Extract speaker embeddings of data directories into Kaldi archives.
 
 Usage: steps/extract_embeddings.py [options] <conf> <out-dir> <data-dir> ...
  e.g.: steps/extract_embeddings.py --nj 2 conf/asv/encoders/ecapa.yaml exp/mini/embeddings/ecapa \\
          data/mini_dev_enrolls
 
 Makes <out-dir>/<name of data-dir>/ with embedding.ark, embedding.scp and utt2spk; speaker means (spk_mean.ark,
-spk_mean.scp) and num_utts as Kaldi has them. Directories that are up to date are skipped; an interrupted call goes on
-where it stopped.
+spk_mean.scp) and num_utts as Kaldi has them. Directories that are up to date are skipped; after an interruption,
+the same command continues.
 """
 
 from vpeval.cli import script

@@ -4,7 +4,7 @@
 Usage: steps/import_anonymized.py [options] <folder> <system> <data-dir> ...
  e.g.: steps/import_anonymized.py /my/anonymised mine data/mini_dev_enrolls data/mini_dev_trials_f
 
-<folder> holds <set>/<utt>.wav or .flac for every data directory, or all files in one place. Makes <data-dir>_<system>
+<folder> has <set>/<utt>.wav or .flac for every data directory, or all files in one place. Makes <data-dir>_<system>
 as steps/anonymize.sh does: files at 16 kHz, mono, 16 bit are linked, others converted.
 """
 

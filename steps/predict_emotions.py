@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Recognise the emotions of data directories with SpeechBrain classifiers.
+"""Recognise the emotions of data directories with pretrained SpeechBrain classifiers.
 
 Usage: steps/predict_emotions.py [options] <models-dir> <out-dir> <data-dir> ...
  e.g.: steps/predict_emotions.py --nj 2 models/ser exp/ser data/IEMOCAP_dev data/IEMOCAP_dev_mcadams

@@ -4,7 +4,8 @@
 Usage: steps/train_asr.py [options] <train-conf> <out-dir> <data-dir> ...
  e.g.: steps/train_asr.py conf/asr/train/ctc_mini.yaml exp/mini/asr/ctc_mini_mcadams data/mini_{train,pool}_mcadams
 
-Makes <out-dir> with the recogniser and its decode.yaml for steps/decode.py. Interrupted, the same command goes on.
+Makes <out-dir> with the recogniser and its decode.yaml for steps/decode.py. After an interruption, the same command
+continues.
 """
 
 from pathlib import Path

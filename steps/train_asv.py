@@ -6,9 +6,9 @@ Usage: steps/train_asv.py [options] --data 'DIR ...' <attacker-conf> <out-dir>
          exp/mini/asv/ecapa_plda-mcadams
 
 Makes <out-dir> with encoder.yaml and model.ckpt (scratch, finetune, nuisance) or codebook.npy (units), or with
-backend.npz (backend); epochs.jsonl and epochs.png show how scratch and finetune went. Interrupted, the same command
-goes on with the next epoch. How to train on several machines: docs/cluster.md. With --dry-run true nothing is made: it
-says how much memory a process will need and how long an epoch will take, on this machine and on a GPU.
+backend.npz (backend); epochs.jsonl and epochs.png show how scratch and finetune went. After an interruption,
+the same command continues with the next epoch. How to train on several machines: docs/cluster.md. --dry-run true makes
+nothing and prints how much memory a process will need and how long an epoch will take, on this machine and on a GPU.
 """
 
 import logging

@@ -1,11 +1,11 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Train emotion recognisers on original speech: for every fold a linear classifier of the speakers not in it.
+"""Train emotion recognisers on original speech: for every fold a linear classifier on the speakers of the other folds.
 
 Usage: steps/train_ser.py <conf> <features-dir> <out-dir> <data-dir> ...
  e.g.: steps/extract_embeddings.py conf/ser/whisper_linear.yaml exp/ser/features data/ravdess_trials_f
        steps/train_ser.py conf/ser/whisper_linear.yaml exp/ser/features exp/ser/models data/ravdess_trials_f
 
-<features-dir> has what steps/extract_embeddings.py made of the data directories, which need utt2emo and spk2fold.
+<features-dir> has the output of steps/extract_embeddings.py for the data directories, which need utt2emo and spk2fold.
 Makes <out-dir>/fold_<fold>/ for steps/classify_emotions.py.
 """
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Copy a data directory, lengthening its ids if asked to; the audio stays where it is.
+"""Copy a data directory, with a prefix or suffix to its ids if given; the audio stays where it is.
 
-A prefix or suffix that begins with '-' is written with '=': --utt-suffix=-fast.
+Write a prefix or suffix that begins with '-' with '=': --utt-suffix=-fast.
 
 Usage: utils/copy_data_dir.py [options] <src> <dst>
  e.g.: utils/copy_data_dir.py --utt-prefix sp0.9- --spk-prefix sp0.9- data/train data/train_sp0.9

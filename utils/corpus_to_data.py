@@ -5,8 +5,8 @@ Usage: utils/corpus_to_data.py [options] librispeech|libritts|vctk|ravdess|iemoc
  e.g.: utils/corpus_to_data.py --subset train-clean-100 librispeech /corpora data/train-clean-100
        utils/corpus_to_data.py table my/utterances.tsv data/mine
 
-Audio that is not 16 kHz mono goes, converted, to local/ next to the data directory. What the corpus does not have
-(texts, genders) is left out.
+Audio that is not 16 kHz mono is converted and goes to local/ next to the data directory. Files for which the corpus
+has no data (texts, genders) are left out.
 """
 
 from pathlib import Path

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Write the tables of docs/metrics.md anew, from the descriptions in vpeval/records/metrics.py.
+"""Write the tables of docs/metrics.md from the descriptions of the metrics in vpeval/measures.
 
 Usage: utils/describe_metrics.py [<page.md>]
  e.g.: utils/describe_metrics.py

@@ -1,12 +1,12 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Fetch corpora into a directory: with resume, checksum and a check of the free space before anything starts.
+"""Download corpora into a directory: resumes, verifies checksums, and checks the free space first.
 
 Usage: utils/download_corpora.py --to DIR [options] <name> ...
  e.g.: utils/download_corpora.py --to /corpora librispeech_dev_clean librispeech_test_clean vctk
 
-The names are those of conf/corpora.yaml. What is there already is left as it is; an archive that was put there by hand
-is verified and unpacked. A corpus that only a registration gives gets an instruction; unless it is --optional, the exit
-code is then 1.
+The names are those of conf/corpora.yaml. Existing corpora are kept; an archive that was put there by hand is verified
+and unpacked. For a corpus that requires a registration, prints how to get it; the exit code is then 1, unless it is
+--optional.
 """
 
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Fix a data directory: sort it, drop what is malformed, repeated, orphaned or unreadable, rebuild spk2utt.
+"""Fix a data directory: sort it, drop malformed, repeated, orphaned or unreadable entries, rebuild spk2utt.
 
-Files that change are kept as they were in <data-dir>/.backup.
+Copies of the changed files are kept in <data-dir>/.backup.
 
 Usage: utils/fix_data_dir.py [options] <data-dir>
  e.g.: utils/fix_data_dir.py data/libri_dev_enrolls

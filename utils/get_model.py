@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Put pretrained models of conf/models.yaml into the model store and print their directories.
+"""Download pretrained models of conf/models.yaml into the model store and print their directories.
 
 Usage: utils/get_model.py <model> ...
  e.g.: utils/get_model.py ecapa_voxceleb whisper_base

@@ -8,8 +8,8 @@ Usage: utils/make_kaldi_chain.py [--small-lm ARPA [--large-lm ARPA]] <model-dir>
 
 <model-dir> is laid out as the challenge's asr_eval: final.mdl, extractor/, graph_tgsmall/, lang_test_tgsmall/,
 lang_test_tglarge/. With --small-lm it is a model for Vosk that composes its graph when it is loaded (HCLr.fst), and the
-graph is made of that language model. <out-dir>/small decodes with the small language model alone; <out-dir>/large, made
-where there is a large one, scores the lattices with it again. Both link to <model-dir>: keep it.
+graph uses that language model. <out-dir>/small decodes with the small language model alone; <out-dir>/large, made only
+if there is a large one, rescores the lattices with it. Both link to <model-dir>: keep it.
 """
 
 from pathlib import Path

@@ -1,8 +1,8 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
 """Make enrolment and trial sets from any data directory that has spk2gender.
 
-Every speaker is enrolled with one session (utt2session: '<utterance> <session>'), the other sessions give the trial
-utterances; without utt2session a few utterances are set aside. Trials are the full cross product of enrolled speakers
+Enrols every speaker with one session (utt2session: '<utterance> <session>') and uses the other sessions for trials;
+without utt2session it enrols with a few utterances. Trials are the full cross product of enrolled speakers
 and trial utterances of one gender. Makes <out-dir>/<name>_enrolls, <name>_trials_f, <name>_trials_m.
 
 Usage: utils/make_trials.py [options] <data-dir> <out-dir>

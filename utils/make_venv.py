@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Make or update the virtual environment; called by path.sh, with the system's Python and nothing but its library.
+"""Make or update the virtual environment; path.sh calls it with the system's Python and only the standard library.
 
 Usage: utils/make_venv.py <root> <requirements.txt> ...
 
-Safe when two start at once (the second waits), resumes what an interrupted call left, and does nothing when the
-environment already has these requirements. Kept free of new syntax so that an old Python can say that it is too old.
+Two calls at once are safe (the second waits). Resumes after an interruption, and does nothing when the environment
+already has these requirements. Uses no new syntax, so that an old Python can report that it is too old.
 """
 
 import fcntl

@@ -7,8 +7,8 @@
 #
 # --skip-wav true sets skip_wav=true; what follows the options stays in "$@". An option that has no variable is an
 # error, and so is anything but true or false where the default is one of them. --config <file> sources a file of
-# assignments first, so that the command line wins. --help prints $help_message. Options that $_flags names may stand
-# alone, which is true: _flags="dry_run" allows --dry-run.
+# assignments first, so that the command line wins. --help prints $help_message. Options that $_flags names need no
+# value: with _flags="dry_run", --dry-run is --dry-run true.
 #
 # shellcheck shell=bash
 

@@ -1,9 +1,9 @@
-"""Print what a script of ours says to --help before there is an environment.
+"""Print the help text of a script before there is an environment.
 
 Usage: python3 utils/show_help.py <script>
 
-path.sh calls it, with any Python. Packages that are not there yet are played by stand-ins that take everything, as a
-script that is asked for help uses none of them.
+path.sh calls it, with any Python. Dummy modules replace packages that are not installed yet, because printing a help
+text uses none of them.
 """
 
 import ast

@@ -1,7 +1,7 @@
 # Stages of a recipe: source this after the options are parsed; needs $stage and $stop_stage.
 #
-#   stage 6 verification "verification scores"     # a module of vpeval/stages; noted if it is asked for
-#   run_stages recipe seed                         # run what was noted, with these variables as options
+#   stage 6 verification "verification scores"     # a name in vpeval/stages/__init__.py; noted if it was selected
+#   run_stages recipe seed                         # run the noted stages, with these variables as options
 #
 # shellcheck shell=bash
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Check a data directory and name everything that is wrong with it.
+"""Check a data directory and list all problems.
 
 Usage: utils/validate_data_dir.py [options] <data-dir>
  e.g.: utils/validate_data_dir.py --no-text data/libri_dev_enrolls

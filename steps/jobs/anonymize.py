@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../../path.sh" && exec python3 "$0" "$@"'
-"""One job of steps/anonymize.py: run the hook on its splits and check what it wrote (vpeval/anon/hook_job.py).
+"""One job of steps/anonymize.py: run the hook on its splits and check the output (vpeval/anon/hook_job.py).
 
 Usage: steps/jobs/anonymize.py <hook> --options=<options of the hook> <prepared-dir> <timeout> <job> <work-dir> ...
 """

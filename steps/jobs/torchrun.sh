@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Start a training script in several processes: on this machine, or on all nodes of the Slurm job that we are.
+# Start a training script in several processes: on this machine, or on all nodes of the current Slurm job.
 set -euo pipefail
 
 help_message="Usage: $0 <processes per node> <script> [arguments]
  e.g.: $0 4 steps/jobs/train_asv.py scratch conf/asv/encoders/ecapa_512.yaml conf/asv/train/vpc2024.yaml exp/asv/x data/train
 
 In a Slurm job with several nodes, srun starts a torchrun on each of them; they meet on the first node. When a node is
-lost, Slurm ends the job; started again, a script goes on from its checkpoint."
+lost, Slurm ends the job; started again, a script continues from its checkpoint."
 
 [ $# -ge 2 ] || { echo "$help_message" >&2; exit 1; }
 # shellcheck source=path.sh

@@ -4,8 +4,8 @@
 Usage: steps/jobs/train_asr.py [options] <train-conf> <out-dir> <data-dir> ...
  e.g.: steps/jobs/train_asr.py conf/asr/train/ctc_mini.yaml exp/mini/asr/ctc_mini data/mini_train
 
-Makes <out-dir> with the recogniser and with decode.yaml, the configuration for steps/decode.py. Interrupted, the same
-call goes on with the next epoch.
+Makes <out-dir> with the recogniser and with decode.yaml, the configuration for steps/decode.py. After an
+interruption, the same command continues with the next epoch.
 """
 
 from pathlib import Path

@@ -1,12 +1,12 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../../path.sh" && exec python3 "$0" "$@"'
-"""Train the network of an attacker, or learn its units or its nuisance; the job of steps/train_asv.py.
+"""Train the network, units or nuisance of an attacker; the job of steps/train_asv.py.
 
 Usage: steps/jobs/train_asv.py [options] <mode> <encoder-conf> <profile> <out-dir> <data-dir> ...
  e.g.: steps/jobs/torchrun.sh 4 steps/jobs/train_asv.py \\
          scratch conf/asv/encoders/ecapa_512.yaml conf/asv/train/vpc2024.yaml exp/libri/asv/ecapa_scratch-b5 \\
          data/train_b5
 
-Interrupted, the same call goes on with the next epoch.
+After an interruption, the same command continues with the next epoch.
 """
 
 from pathlib import Path

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../../path.sh" && exec python3 "$0" "$@"'
-"""One job of a batch: the result of every utterance of its splits, by a worker class of the library.
+"""One job of a batch: compute the result of every utterance of its splits with a worker class of the library.
 
 Usage: steps/jobs/work.py <module>:<class> [<argument of the class> ...] -- <job> <work-dir> ...
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../../../path.sh" && exec python3 "$0" "$@"'
-"""Signal processing: formants, mean and range of F0 and speaking rate change, per speaker or utterance.
+"""Change formants, mean and range of F0, and speaking rate, per speaker or utterance.
 
 Usage: local/anon/formant_f0/anonymize.py [options] <data-dir> <out-wav-dir>
  e.g.: ./run.sh --stage 3 --anonymizer formant_f0 --anon-options "--formants 1.15 --f0 1.3"

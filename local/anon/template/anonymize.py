@@ -1,10 +1,10 @@
 #!/usr/bin/env -S bash -c '. "${VPEVAL_ROOT:-.}/path.sh" && exec python3 "$0" "$@"'
-"""A hook to copy and fill in: exchange the body of anonymize().
+"""Template of a hook in Python: copy it and replace the body of anonymize().
 
 Usage: local/anon/template/anonymize.py <data-dir> <out-wav-dir>
  e.g.: ./run.sh --anonymizer local/anon/template/anonymize.py
 
-As it stands it plays the speech faster or slower by up to 20 %, so pitch and formants move together. The factor comes
+The example plays the speech faster or slower by up to 20 %, so pitch and formants move together. The factor comes
 from the seed: one per speaker (--anon-level spk) or per utterance (--anon-level utt).
 """
 

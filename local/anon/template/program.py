@@ -1,9 +1,9 @@
 #!/usr/bin/env -S bash -c '. "${VPEVAL_ROOT:-.}/path.sh" && exec python3 "$0" "$@"'
-"""Stands for your own command-line program in the bash template: one file in, one file out.
+"""Placeholder for your own program in the bash template: reads one file, writes one file.
 
 Usage: local/anon/template/program.py <in> <out.wav> <seed>
 
-Multiplies the speech with a tone whose pitch comes from the seed: quickly done, and badly understood.
+Multiplies the speech by a tone whose frequency comes from the seed.
 """
 
 import sys

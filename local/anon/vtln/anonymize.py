@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../../../path.sh" && exec python3 "$0" "$@"'
-"""Vocal tract length change: the spectral envelope is stretched, pitch and timing stay.
+"""Change the vocal tract length: stretch the spectral envelope, keep pitch and timing.
 
 Usage: local/anon/vtln/anonymize.py [options] <data-dir> <out-wav-dir>
  e.g.: ./run.sh --stage 3 --anonymizer vtln --anon-options "--factor 1.15"

@@ -4,8 +4,8 @@
 Usage: local/anon/xvector_pool/anonymize.py [options] <data-dir> <out-wav-dir>
  e.g.: ./run.sh --stage 2 --anonymizer xvector_pool --anon-options "--proximity nearest"
 
-Content, F0 and speaker vector are taken from the speech; the speaker vector is exchanged for the mean of others from a
-pool; and speech is made again. Synthesis and pool are those that prepare.py, beside this script, has learnt.
+Extracts content, F0 and speaker vector from the speech, replaces the speaker vector by the mean of others from a pool,
+and synthesises speech. prepare.py in the same directory makes the pool and trains the synthesis.
 """
 
 import os

@@ -1,10 +1,10 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../../../path.sh" && exec python3 "$0" "$@"'
-"""Learn what the x-vector anonymiser needs: the synthesis, and the pool of speakers.
+"""Prepare the x-vector anonymiser: train its synthesis and make its pool of speakers.
 
 Usage: local/anon/xvector_pool/prepare.py [options] [--nj N] [--seed N] <train-dirs> <pool-dirs>
  e.g.: local/anon/xvector_pool/prepare.py data/mini_train data/mini_pool
 
-Several directories are parted by commas. Options are those of anonymize.py. What is learnt is kept in
+Separate several directories by commas. Options are those of anonymize.py. The output is in
 exp/anon/xvector_pool/<profile>.
 """
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.asv.scoring import Cosine
+from vpeval.asv.backend import Cosine
 from vpeval.embeddings.ark import write_rows
 from vpeval.embeddings.speaker_vectors import Embeddings, read_embeddings
 from vpeval.measures import disclosure, linkability, singling_out
@@ -29,11 +29,9 @@ from vpeval.measures.disclosure import score_srd
 from vpeval.measures.legal import parse_sizes
 from vpeval.measures.linkability import score_linkability
 from vpeval.measures.singling_out import score_singling_out
-from vpeval.metrics.cllr import cllr, min_cllr, min_dcf
-from vpeval.metrics.dsys import dsys, zebra
-from vpeval.metrics.eer import eer_kaldi, eer_rocch, eer_threshold
+from vpeval.metrics.cllr import cllr, dsys, min_cllr, min_dcf, zebra
 from vpeval.metrics.resampling import ScoredTrials
-from vpeval.metrics.scores import pool
+from vpeval.metrics.scores import eer_kaldi, eer_rocch, eer_threshold, pool
 from vpeval.metrics.verification import verification
 
 ALL, TEST, ENROLL, FOLDS, DIMENSION = 22024, 4949, 495, 10, 192

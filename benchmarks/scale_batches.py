@@ -38,7 +38,7 @@ TOOLS = {
     "make trials": "from benchmarks.scale_batches import make_cross; make_cross()",
     "read trials": "from vpeval.data.trials import read_trials; read_trials('x_trials_mixed/trials')",
     "write scores": "from benchmarks.scale_batches import write_random_scores; write_random_scores()",
-    "read scores": "from vpeval.data.pairs import read_pair_scores; read_pair_scores('scores', 'spk', 'utt')",
+    "read scores": "from vpeval.data.trials import read_pair_scores; read_pair_scores('scores', 'spk', 'utt')",
     "vectors": "from benchmarks.scale_batches import run; run('vectors')",
     "vectors again": "from benchmarks.scale_batches import run; run('vectors')",
     "texts": "from benchmarks.scale_batches import run; run('texts')",

@@ -7,8 +7,7 @@ Usage: local/calibrate_scores.py --train <trials> <scores> [--train ...] <scores
 """
 
 from vpeval.cli import script
-from vpeval.data.pairs import read_pair_scores, score_blocks, write_pair_scores
-from vpeval.data.trials import read_scores, read_trials
+from vpeval.data.trials import read_pair_scores, read_scores, read_trials, score_blocks, write_pair_scores
 from vpeval.measures.verification import calibrate
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from vpeval.cli import script
 from vpeval.core.errors import InputError
-from vpeval.editions.base import edition_of, editions
-from vpeval.editions.result_files import of_system, render
+from vpeval.data.text import NORMALIZERS
+from vpeval.editions.base import edition_of, editions, of_system, render
 from vpeval.results.load import load
 from vpeval.submission.pack import Contents, pack, read_description
 
@@ -24,6 +24,7 @@ def main() -> None:
     parser.add_argument("--edition", choices=editions(), default="2020", help="of the challenge (2020)")
     parser.add_argument("--attacker", help="the attacker of the results; needed where the records hold several")
     parser.add_argument("--asv-eval", metavar="ATTACKER", help="the attacker that was trained on original speech")
+    parser.add_argument("--normalizer", choices=NORMALIZERS, default="", help="text rules of the error rates (edition)")
     parser.add_argument(
         "--description", type=Path, metavar="FILE", help="system description; default: a form to fill in"
     )
@@ -37,12 +38,13 @@ def main() -> None:
     system = args.run.resolve().name
     records = of_system(load([args.run / "results.jsonl"]), system)
     files = edition_of(args.edition).file_names
-    results = {name: render(records, args.edition, name, args.attacker, args.asv_eval) for name in files}
+    shown = {"attacker": args.attacker, "asv_eval": args.asv_eval}
+    shown |= {"text_rules": args.normalizer} if args.normalizer else {}
+    results = {name: render(records, args.edition, name, **shown) for name in files}
     notes = dict(note.partition("=")[::2] for note in args.note)
     if "" in notes or not all("=" in note for note in args.note):
         raise InputError("--note: expected NAME=VALUE")
     description = read_description(args.description) if args.description else None
-    shown = {"attacker": args.attacker, "asv_eval": args.asv_eval}
     contents = Contents(
         args.edition, system, args.run, args.data, results, records, args.seed, description, notes, shown
     )

@@ -1,11 +1,11 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Score an n-best list with a language model; its weight and insertion penalty are tuned on another set.
+"""Rescore an n-best list with a language model whose weight and insertion penalty are tuned on another set.
 
 Usage: local/tune_lm.py [options] <lm.arpa> <tune-ref> <tune-nbest> <nbest> <out-text>
  e.g.: local/tune_lm.py exp/mini/lm/large.arpa dev/ref dev/nbest test/nbest test/hyp_large
 
-Tries all weights on <tune-nbest>, uses those with the fewest word errors to choose from <nbest>, writes the chosen
-words, and prints the weights as <lmwt>_<wip>. The challenge tunes on the scored set itself: give it twice for that.
+Tries all weights on <tune-nbest>, rescores <nbest> with those that give the fewest word errors, writes the words, and
+prints the weights as <lmwt>_<wip>. The challenge tunes on the scored set itself: to do so, give that set twice.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from vpeval.asr.nbest import read_nbest
 from vpeval.asr.rescoring import Weights, choose_texts
 from vpeval.cli import script
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_table, write_table
+from vpeval.core.files import read_table, write_table
 from vpeval.data.text import NORMALIZERS
 
 

@@ -7,9 +7,9 @@ Usage: local/write_results.py [options] <results> [<results> ...] <out>
        local/write_results.py --edition 2024 --attacker ecapa_mcadams results.jsonl result_for_rank_mcadams
 
 Files: 2020 results.txt; 2022 results.txt with pitch correlations, or the summary if <out> has "summary" in its name;
-2024 and 2026 result_for_rank. Summary and result_for_rank hold the numbers of two attackers: ASV_eval, trained on
-original speech (--asv-eval), and ASV_eval^anon, trained on anonymised speech (--attacker); where there is only one that
-was trained so, the option is not needed.
+2024 and 2026 result_for_rank. Summary and result_for_rank show two attackers: ASV_eval, trained on original speech
+(--asv-eval), and ASV_eval^anon, trained on anonymised speech (--attacker). The options are needed only where there are
+several attackers of a kind.
 """
 
 import logging
@@ -17,8 +17,8 @@ from pathlib import Path
 
 from vpeval.cli import script
 from vpeval.core.files import write_text
-from vpeval.editions.base import edition_of, editions
-from vpeval.editions.result_files import has_semi_informed, of_system, render
+from vpeval.data.text import NORMALIZERS
+from vpeval.editions.base import edition_of, editions, has_semi_informed, of_system, render
 from vpeval.results.load import load
 
 
@@ -29,6 +29,7 @@ def main() -> None:
     parser.add_argument("--system", help="the system to write; needed where the records hold several")
     parser.add_argument("--attacker", help="the attacker to write; needed where the records hold several")
     parser.add_argument("--asv-eval", metavar="ATTACKER", help="the attacker that was trained on original speech")
+    parser.add_argument("--normalizer", choices=NORMALIZERS, default="", help="text rules of the error rates (edition)")
     parser.add_argument("records", metavar="results", nargs="+")
     parser.add_argument("out", type=Path)
     args = parser.parse_args()
@@ -38,7 +39,7 @@ def main() -> None:
     file = files[-1] if "summary" in args.out.name else files[0]
     if file.attacks and not args.attacker and not has_semi_informed(records):
         logging.warning("no attacker was trained on anonymised speech, but the challenge ranks by such a one")
-    write_text(args.out, render(records, args.edition, file.name, args.attacker, args.asv_eval))
+    write_text(args.out, render(records, args.edition, file.name, args.attacker, args.asv_eval, args.normalizer))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from vpeval.cli import script
-from vpeval.data.pairs import write_pair_scores
+from vpeval.data.trials import write_pair_scores
 from vpeval.embeddings.pair_scores import utterance_cosines
 from vpeval.embeddings.speaker_vectors import read_embeddings
 

@@ -7,7 +7,7 @@ Usage: steps/score_trials.py [--backend NPZ] <enroll-embedding-dir> <trial-embed
 """
 
 from vpeval.asv import backend
-from vpeval.asv.scoring import score_trials
+from vpeval.asv.backend import score_trials
 from vpeval.cli import script
 from vpeval.data.trials import read_trials, write_scores
 from vpeval.embeddings.speaker_vectors import read_embeddings

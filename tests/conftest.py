@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-collect_ignore = ["conftest.py"]  # as a module with doctests: there are others of its name
+collect_ignore_glob = ["conftest.py", "*/conftest.py"]  # as modules with doctests: all have one name
 
 # Time limits and the check for slow strategies fail on a busy machine. All examples of a test share one tmp_path.
 _common = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Check within seconds whether a hook and its preparation keep the contract of docs/hooks.md.
+"""Check in seconds whether a hook and its preparation keep the contract of docs/hooks.md.
 
 Usage: utils/check_hook.py [options] <hook>
  e.g.: utils/check_hook.py local/anon/template/anonymize.py
@@ -7,8 +7,8 @@ Usage: utils/check_hook.py [options] <hook>
 
 Runs the hook five times on a few utterances and checks each rule of the contract: all files, right format,
 durations, no silence, not its input, deterministic, independent of nj and order, one pseudo-speaker per speaker,
-another for enrolment and trial; and how long challenge data would take. A program that prepares the hook is run first,
-on the same utterances, unless stage 2 has run it already. Exit code 1 when a rule is broken.
+another for enrolment and trial. Also estimates how long challenge data would take. Runs the program that prepares the
+hook first, on the same utterances, unless stage 2 has run it already. Exit code 1 when a rule is broken.
 """
 
 import subprocess
@@ -21,7 +21,7 @@ from vpeval.anon import conformance, hook_program
 from vpeval.anon.calls import PATIENCE, Subject
 from vpeval.anon.conformance import Verdict
 from vpeval.cli import script
-from vpeval.core.tables import is_pipe
+from vpeval.core.files import is_pipe
 from vpeval.data.directory import DataDir
 
 ROOT = Path(__file__).resolve().parents[1]

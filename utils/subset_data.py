@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Cut a data directory down to some of its utterances.
+"""Make a data directory with a subset of the utterances of another.
 
 Usage: utils/subset_data.py [--seed S] <one way to choose> <src> <dst>
  e.g.: utils/subset_data.py --per-spk 10 data/train-clean-360 data/train_small
@@ -8,7 +8,7 @@ Usage: utils/subset_data.py [--seed S] <one way to choose> <src> <dst>
 from pathlib import Path
 
 from vpeval.cli import script
-from vpeval.core.tables import read_rows
+from vpeval.core.files import read_rows
 from vpeval.data import cut
 from vpeval.data.directory import DataDir
 

@@ -6,9 +6,8 @@ import pytest
 
 from vpeval.asv import backend
 from vpeval.asv.attackers import read_attacker
-from vpeval.asv.backend import Settings
+from vpeval.asv.backend import LogLikelihoodRatio, Settings
 from vpeval.asv.backend_training import estimate_calibrated
-from vpeval.asv.scoring import LogLikelihoodRatio
 from vpeval.embeddings.plda import Prior
 from vpeval.embeddings.speaker_vectors import group
 from vpeval.metrics.cllr import cllr, min_cllr

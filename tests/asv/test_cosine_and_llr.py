@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from vpeval.asv import backend
-from vpeval.asv.scoring import Cosine, LogLikelihoodRatio, read_comparison
+from vpeval.asv.backend import Cosine, LogLikelihoodRatio, read_comparison
 from vpeval.core.errors import InputError
 from vpeval.embeddings.speaker_vectors import group
-from vpeval.metrics.eer import eer_rocch
 from vpeval.metrics.one_minus_eer import compare_all
 from vpeval.metrics.ranks import count_rivals
-from vpeval.metrics.scores import pool
+from vpeval.metrics.scores import eer_rocch, pool
 from vpeval.metrics.singling_out import singling_out
 
 SPEAKERS, DIMENSION = 12, 8

@@ -4,8 +4,7 @@ import pytest
 from vpeval.asv.fusion import fit, fuse_held_out
 from vpeval.core.errors import InputError
 from vpeval.metrics.cllr import cllr, min_cllr
-from vpeval.metrics.eer import eer_rocch
-from vpeval.metrics.scores import pool
+from vpeval.metrics.scores import eer_rocch, pool
 
 
 def trials(seed, speakers=20, utts=6, separations=(2.0, 1.5)):

@@ -5,8 +5,7 @@ import pytest
 from kaldi_files import write_array, write_plda
 
 from vpeval.asv import backend
-from vpeval.asv.backend import read_plda
-from vpeval.asv.scoring import read_comparison
+from vpeval.asv.backend import read_comparison, read_plda
 from vpeval.core.errors import InputError
 from vpeval.embeddings.kaldi_stream import read_array
 from vpeval.embeddings.plda import Plda

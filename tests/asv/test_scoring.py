@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from vpeval.asv.scoring import score_trials
-from vpeval.data.pairs import PairRows
-from vpeval.data.trials import read_scores, read_trials, write_scores
+from vpeval.asv.backend import score_trials
+from vpeval.data.trials import PairRows, read_scores, read_trials, write_scores
 from vpeval.embeddings.pair_scores import UtteranceCosines, cosines
 from vpeval.embeddings.speaker_vectors import group
-from vpeval.metrics.eer import eer_kaldi_fair, eer_rocch, eer_threshold
-from vpeval.metrics.scores import pool
+from vpeval.metrics.scores import eer_kaldi_fair, eer_rocch, eer_threshold, pool
 
 
 def crowded(spread, n=20, utts=6, noise=0.6, seed=0, scale=1.0):

@@ -4,10 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vpeval.core import columns
-from vpeval.core.columns import read_columns
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_rows
+from vpeval.core.files import read_columns, read_rows
 
 PIECES = st.lists(
     st.sampled_from(["a", "b-1", "1.5", " ", "  ", "\t", "\n", "\r\n", "\x1c", "\x0b", "\0", "é", "\u2003"])
@@ -37,7 +35,7 @@ def test_columns_are_what_line_by_line_gives_and_so_are_complaints(
     path = tmp_path_factory.mktemp("columns") / "table"
     path.write_bytes("".join(pieces).encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns, "_BLOCK", block)
+        patch.setattr("vpeval.core.files._BLOCK", block)
         assert by_columns(path) == by_lines(path)
 
 

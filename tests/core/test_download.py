@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from file_server import FileServer, serving
 
-from vpeval.core import download as module
-from vpeval.core.download import download, require_space
+from vpeval.core import models as module
 from vpeval.core.errors import InputError
+from vpeval.core.models import download, require_space
 
 CONTENT = bytes(range(256)) * 400
 SHA256 = "sha256:" + hashlib.sha256(CONTENT).hexdigest()

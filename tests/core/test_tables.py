@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_lines, read_rows, read_table, write_table
+from vpeval.core.files import read_lines, read_rows, read_table, write_table
 
 IDS = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C")), min_size=1)
 VALUES = st.lists(IDS).map(" ".join)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from vpeval.core import download as downloads
+from vpeval.core import models as downloads
 from vpeval.core.errors import InputError
 from vpeval.corpora.archives import Archive, choose_archives, is_there, obtain, read_archives
 

@@ -5,13 +5,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vpeval.core import columns
 from vpeval.core.errors import InputError
 from vpeval.data import table_files
 from vpeval.data.cut import rename
 from vpeval.data.directory import DataDir
-from vpeval.data.pairs import PairRows, read_pair_scores, score_blocks, write_pair_scores
-from vpeval.data.trials import CrossTrials, TrialFile, count_targets, read_scores, read_trials, trial_speakers
+from vpeval.data.trials import (
+    CrossTrials,
+    PairRows,
+    TrialFile,
+    count_targets,
+    read_pair_scores,
+    read_scores,
+    read_trials,
+    score_blocks,
+    trial_speakers,
+    write_pair_scores,
+)
 from vpeval.data.validate import validate
 
 OWNER = {"a-1": "a", "a-2": "a", "b-1": "b", "x-1": "x"}
@@ -22,7 +31,7 @@ LISTED = tuple((spk, utt, "target" if OWNER[utt] == spk else "nontarget") for sp
 def large(monkeypatch):
     """Every file counts as a large one, and is read a line or two at a time."""
     monkeypatch.setattr(table_files, "LARGE", 1)
-    monkeypatch.setattr(columns, "_BLOCK", 24)
+    monkeypatch.setattr("vpeval.core.files._BLOCK", 24)
 
 
 @pytest.fixture

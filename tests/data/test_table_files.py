@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_table, write_table
+from vpeval.core.files import read_table, write_table
 from vpeval.data import table_files
 from vpeval.data.directory import DataDir
 from vpeval.data.table_files import Column, read_column

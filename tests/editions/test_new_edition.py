@@ -22,7 +22,7 @@ MODULE = '''
 
 from pathlib import Path
 
-from vpeval.core.tables import read_lines
+from vpeval.core.files import read_lines
 from vpeval.editions.base import Edition, ResultFile, Rules
 from vpeval.records.record import Record
 

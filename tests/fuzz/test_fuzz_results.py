@@ -17,8 +17,7 @@ from result_samples import RANK_2024, RESULTS_2022, SUMMARY_2022, TRACK2_2026, U
 from test_vpc2020 import PUBLISHED_SHAPE
 
 from vpeval.core.errors import InputError
-from vpeval.editions.base import editions
-from vpeval.editions.result_files import render
+from vpeval.editions.base import editions, render
 from vpeval.records.metrics import METRICS
 from vpeval.records.record import Record
 from vpeval.records.side_files import read_side_file

@@ -27,9 +27,8 @@ from vpeval.listening.simulate import (
     simulated_power,
 )
 from vpeval.listening.store import Store
-from vpeval.metrics.eer import eer_threshold
 from vpeval.metrics.paired import ranks_within
-from vpeval.metrics.scores import pool
+from vpeval.metrics.scores import eer_threshold, pool
 from vpeval.records.record import Record, read_records, write_records
 from vpeval.stages.results import _listened
 

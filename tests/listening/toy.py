@@ -3,8 +3,7 @@
 import numpy as np
 
 from vpeval.audio.io import RATE, write_wave
-from vpeval.core.files import write_text
-from vpeval.core.tables import write_table
+from vpeval.core.files import write_table, write_text
 from vpeval.listening.design import DesignOptions
 from vpeval.listening.material import load_material
 from vpeval.listening.prepare_test import PrepareOptions, Texts, prepare

@@ -8,9 +8,9 @@ import pytest
 from in_process import call
 from toy_submission import ORIGINAL_SCORES, ORIGINALS, SCORES, SETS, forge, make, members
 
-from vpeval.asv.scoring import score_trials
+from vpeval.asv.backend import score_trials
 from vpeval.audio.io import RATE, read_audio, write_wave
-from vpeval.core.tables import read_table
+from vpeval.core.files import read_table
 from vpeval.data.trials import read_trials, write_scores
 from vpeval.embeddings.speaker_vectors import group_rows
 from vpeval.metrics.scores import pool

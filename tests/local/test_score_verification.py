@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vpeval.metrics.eer import eer_threshold
-from vpeval.metrics.scores import pool
+from vpeval.metrics.scores import eer_threshold, pool
 from vpeval.records.record import read_records
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vpeval.asv.scoring import Cosine, score_trials
+from vpeval.asv.backend import Cosine, score_trials
 from vpeval.data.trials import read_scores, read_trials, trial_speakers, write_scores
 from vpeval.embeddings.speaker_vectors import group, pool, split, write_embeddings
 from vpeval.measures import disclosure, linkability, singling_out

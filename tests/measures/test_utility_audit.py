@@ -3,8 +3,8 @@
 import pytest
 
 from vpeval.measures.audit import audit_utility, with_warnings
+from vpeval.records.names import WARNING
 from vpeval.records.record import Record
-from vpeval.records.remarks import WARNING
 
 
 def wer(value: float, system: str = "original", name: str = "whisper_base", **params: object) -> Record:

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from vpeval.metrics import (
-    dsys,
+    cllr,
     intervals,
     linkability,
     one_minus_eer,
@@ -18,7 +18,7 @@ from vpeval.metrics import (
 )
 
 MODULES = (
-    *(dsys, intervals, linkability, one_minus_eer, similarity, singling_out, srd, strongest),
+    *(cllr, intervals, linkability, one_minus_eer, similarity, singling_out, srd, strongest),
     *(verification, wer),
 )
 FUNCTIONS = [

@@ -8,16 +8,17 @@ from hypothesis import strategies as st
 from oracles import error_rates, score_sets
 from sklearn.metrics import roc_curve
 
-from vpeval.metrics.eer import (
+from vpeval.metrics.scores import (
     Eer,
+    PooledScores,
     bengio_mariethoz,
     eer_kaldi,
     eer_kaldi_fair,
     eer_rocch,
     eer_threshold,
     eers_rocch,
+    pool,
 )
-from vpeval.metrics.scores import PooledScores, pool
 
 # Target and nontarget trials of the VoicePrivacy 2020 sets (evaluation plan, Tables 5 and 6).
 VPC_COUNTS = [(704, 14566), (644, 12796), (548, 11196), (449, 9457), (1781, 13219), (2015, 12985), (344, 4810)]

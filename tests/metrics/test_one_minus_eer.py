@@ -5,10 +5,9 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 from vpeval.core.seeds import generator
-from vpeval.metrics.eer import eer_rocch
 from vpeval.metrics.one_minus_eer import compare_all
 from vpeval.metrics.ranks import count_rivals
-from vpeval.metrics.scores import pool
+from vpeval.metrics.scores import eer_rocch, pool
 
 
 def one_minus_eer(*arguments, **options):

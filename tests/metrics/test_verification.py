@@ -4,11 +4,10 @@ from mpmath import mp
 
 from vpeval.core.seeds import generator
 from vpeval.metrics import verification as module
-from vpeval.metrics.dsys import dsys_null, dsys_pav, level_of_strangers
-from vpeval.metrics.eer import Eer, bengio_mariethoz, eer_rocch
-from vpeval.metrics.intervals import multiplicities, rate_interval
+from vpeval.metrics.cllr import dsys_null, dsys_pav, level_of_strangers
+from vpeval.metrics.intervals import multiplicities, rate_interval, studentised_interval
 from vpeval.metrics.resampling import ScoredTrials
-from vpeval.metrics.scores import pool
+from vpeval.metrics.scores import Eer, bengio_mariethoz, eer_rocch, pool
 from vpeval.metrics.verification import paired_difference, verification
 
 NAMES = [
@@ -188,16 +187,43 @@ def test_the_interval_of_bengio_and_mariethoz_by_hand():
     assert (certain.lower, certain.upper) == (0, 1)
 
 
-def test_what_an_attacker_gains_has_the_interval_of_what_is_lost():
+@pytest.mark.parametrize(
+    ("place", "name", "highest", "weight"),
+    [
+        (0, "eer_kaldi", 1, 1),
+        (1, "eer_threshold", 1, 1),
+        (2, "eer_rocch", 0.5, 1),
+        (4, "min_cllr", 1, 4),
+        (9, "min_dcf", 1, 4),
+    ],
+)
+def test_error_rates_and_costs_have_the_interval_of_a_rate(place, name, highest, weight):
+    # An error more costs as much as `weight` do of the trials of an EER.
     trials = cross_product(enrolled=6)
-    found = {one.metric: one for one in verification(trials, 30, seed=1)}
     samples, _ = module._resample(trials, 30, 1)
-    column = [metric.name for metric in module._METRICS].index("zebra_population")
-    gain = 1 / np.log(4)
-    value = found["zebra_population"].value
-    lost = rate_interval(1 - value / gain, 1 - samples[:, column] / gain, 30, 6, {}, weight=4)
+    found = verification(trials, 30, seed=1)[place]
+    expected = rate_interval(found.value, samples[:, place], 30, 6, {}, highest, weight)
+    assert (found.metric, found.interval.lower, found.interval.upper) == (name, expected.lower, expected.upper)
+
+
+@pytest.mark.parametrize(("place", "gain", "weight"), [(5, 1 / np.log(4), 4), (-1, 1, 2)], ids=["zebra", "dsys"])
+def test_what_an_attacker_gains_has_the_interval_of_what_is_lost(place, gain, weight):
+    trials = cross_product(enrolled=6)
+    found = verification(trials, 30, seed=1)[place]
+    metrics = (*module._METRICS, module._calibrated(verification(trials, 0, seed=1)[-1].notes["strangers"]))
+    samples, _ = module._resample(trials, 30, 1, metrics)
+    lost = rate_interval(1 - found.value / gain, 1 - samples[:, place] / gain, 30, 6, {}, weight=weight)
     limits = gain * (1 - lost.upper), gain * (1 - lost.lower)
-    assert (found["zebra_population"].interval.lower, found["zebra_population"].interval.upper) == pytest.approx(limits)
+    assert (found.interval.lower, found.interval.upper) == pytest.approx(limits)
+
+
+@pytest.mark.parametrize("place", [3, 6, 7], ids=["cllr", "zebra", "dsys"])
+def test_numbers_without_an_upper_end_have_a_studentised_interval_from_zero_on(place):
+    trials = cross_product(enrolled=6)
+    samples, _ = module._resample(trials, 30, 1)
+    found = verification(trials, 30, seed=1)[place]
+    expected = studentised_interval(found.value, samples[:, place], 6, {}, low=0.0)
+    assert (found.interval.lower, found.interval.upper) == (expected.lower, expected.upper)
 
 
 def test_intervals_say_how_many_resamples_were_drawn_and_drawn_again():

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from vpeval.records.names import remarks, result_lines
 from vpeval.records.record import Record
-from vpeval.records.remarks import remarks, result_lines
 
 
 def record(name: str, **notes: object) -> Record:

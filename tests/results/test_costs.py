@@ -2,12 +2,12 @@
 
 import pytest
 
-from vpeval.editions.result_files import render
+from vpeval.editions.base import render
 from vpeval.editions.vpc2020 import read
 from vpeval.figures.run_results import Entry, Results
 from vpeval.records.averages import averages
+from vpeval.records.names import costs, marked
 from vpeval.records.record import Record, read_records, write_records
-from vpeval.records.remarks import costs, marked
 from vpeval.report.number_tables import numbers
 from vpeval.results import summary
 from vpeval.results.latex import tables as system_tables

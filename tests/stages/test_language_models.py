@@ -3,7 +3,7 @@
 import pytest
 from toy_recipe import make_toy
 
-from vpeval.core.tables import read_table, write_table
+from vpeval.core.files import read_table, write_table
 from vpeval.editions.vpc2020 import read, render
 from vpeval.measures import recognition
 from vpeval.plan.plan import Settings, make_plan

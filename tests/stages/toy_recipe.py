@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.core.tables import write_table
+from vpeval.core.files import write_table
 from vpeval.embeddings.speaker_vectors import write_embeddings
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -28,8 +28,7 @@ from vpeval.anon.hook_job import ABOUT, COPIES, WHOLE, collect_interrupted
 from vpeval.anon.hook_program import Provenance, audio_digest, hook_digest, hook_name, refuse_other
 from vpeval.core import seeds
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
-from vpeval.core.tables import is_pipe, read_table, write_table
+from vpeval.core.files import is_pipe, read_table, write_table, write_text
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import first_few
 from vpeval.jobs import batch
@@ -115,6 +114,7 @@ def anonymize(
         recover=_recover,
         finish=publish,
         makes="file",
+        commands=lambda stale: [_command(anonymiser, target, launch, overwrite) for target in stale],
     )
     targets = [make_target(anonymiser, source, out) for source, out in sets.items()]
     try:
@@ -129,6 +129,15 @@ def anonymize(
     if fresh:
         log.info("real-time factor %.3f with %d jobs", (time.time() - start) / sum(fresh), launch.nj)
     return findings
+
+
+def _command(anonymiser: Anonymiser, target: batch.Target, launch: Launch, overwrite: bool) -> list[str]:
+    """The command that anonymises a set by hand."""
+    words = ["steps/anonymize.sh", "--cmd", launch.cmd, "--nj", str(launch.nj), "--anon-level", anonymiser.level]
+    words += ["--seed", str(anonymiser.seed), "--timeout", str(launch.timeout), "--log-dir", str(launch.log_dir)]
+    words += ["--options", anonymiser.options] if anonymiser.options else []
+    words += ["--overwrite", "true"] if overwrite else []
+    return [*words, *map(str, (anonymiser.hook, target.source, target.out))]
 
 
 def report_findings(out: Path, findings: Sequence[Finding], total: int, first: Iterable[tuple[int, str]] = ()) -> None:

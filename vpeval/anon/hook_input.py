@@ -12,7 +12,7 @@ from pathlib import Path
 from vpeval.audio.io import read_pipe_as_wave
 from vpeval.core import seeds
 from vpeval.core.errors import InputError
-from vpeval.core.tables import is_pipe
+from vpeval.core.files import is_pipe
 from vpeval.data.directory import DataDir
 
 SEEDS = "utt2seed"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from vpeval.asr.linear_emotion import FOLDS, classify_emotions, train_emotions
 from vpeval.asr.recognizers import own_language_models, recogniser_class, write_texts
+from vpeval.core.files import write_table
 from vpeval.core.lazy import Deferred
 from vpeval.core.models import find_model
-from vpeval.core.tables import write_table
 from vpeval.jobs import batch
 from vpeval.jobs.code import Maker
 from vpeval.jobs.shards import Shards
@@ -36,7 +37,8 @@ def decode(
     hashes = dict(find_model(model).files) if model else {}
     targets = [batch.target(path, out / path.name, inputs, makers, model=hashes) for path in data]
     task = text_task(_DECODER, str(conf), str(lm or ""), nbest=lm is not None, lms=own_language_models(conf))
-    return batch.run(task, targets, cmd, nj, out / "log")
+    words = ["steps/decode.py", "--cmd", cmd, "--nj", str(nj), *(["--lm", str(lm)] if lm else []), str(conf), str(out)]
+    return batch.run(replace(task, commands=batch.one_command(*words)), targets, cmd, nj, out / "log")
 
 
 def text_task(
@@ -59,8 +61,15 @@ def predict_emotions(
     """
     makers: list[Maker] = [_EMOTIONS, write_table]
     targets = [batch.target(path, out / path.name, [models], makers, interface=interface) for path in data]
+    words = ["steps/predict_emotions.py", "--cmd", cmd, "--nj", str(nj)]
+    words += [*(["--interface", interface] if interface else []), str(models), str(out)]
     task = batch.Task(
-        "emotions", _EMOTIONS, _collect_predictions, (str(models), interface), tables=("wav.scp", "spk2fold")
+        "emotions",
+        _EMOTIONS,
+        _collect_predictions,
+        (str(models), interface),
+        tables=("wav.scp", "spk2fold"),
+        commands=batch.one_command(*words),
     )
     return batch.run(task, targets, cmd, nj, out / "log")
 

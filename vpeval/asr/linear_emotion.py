@@ -18,9 +18,8 @@ from scipy.special import logsumexp
 from vpeval.core.arrays import Floats, Floats32
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
-from vpeval.core.files import atomic_path, write_text
+from vpeval.core.files import atomic_path, read_lines, write_table, write_text
 from vpeval.core.publish import refuse_target, staged_directory
-from vpeval.core.tables import read_lines, write_table
 from vpeval.data.cut import combine
 from vpeval.data.directory import DataDir
 from vpeval.embeddings.ark import read_vectors

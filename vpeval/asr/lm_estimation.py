@@ -16,10 +16,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 
-from vpeval.asr.lm import BEGIN, END, LN10, UNKNOWN, ZERO, NGram, Words
+from vpeval.asr.lm import BEGIN, END, LN10, UNKNOWN, ZERO, NGram, Words, write_arpa
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_table
+from vpeval.core.files import read_table
 from vpeval.data.text import NORMALIZERS
 
 
@@ -84,3 +85,13 @@ def estimate_from(texts: Iterable[str | PathLike[str]], order: int, min_count: i
     if not sentences:
         raise InputError("has no words to estimate a language model from", paths[0])
     return estimate(sentences, order, min_count)
+
+
+def write_models(out: Path, sizes: Mapping[str, tuple[int, int]], texts: Sequence[Path]) -> str:
+    """Write ``<out>/<name>.arpa`` for every name, with the given order and `min_count`; return what they hold."""
+    found = []
+    for name, (order, min_count) in sizes.items():
+        lm = estimate_from(texts, order, min_count)
+        write_arpa(out / f"{name}.arpa", lm)
+        found.append(f"{name} {len(lm.logprob)} n-grams")
+    return ", ".join(found)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
-from vpeval.core.tables import read_lines
+from vpeval.core.files import read_lines, write_text
 
 
 @dataclass(frozen=True)

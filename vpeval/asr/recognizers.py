@@ -19,8 +19,8 @@ from vpeval.asr.nbest import Hypothesis, read_hypothesis, write_nbest
 from vpeval.audio.io import read_audio
 from vpeval.core.config import choose
 from vpeval.core.errors import InputError
+from vpeval.core.files import write_table
 from vpeval.core.lazy import Deferred
-from vpeval.core.tables import write_table
 
 if TYPE_CHECKING:
     from vpeval.jobs.worker import Part

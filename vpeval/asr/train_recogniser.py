@@ -17,6 +17,7 @@ from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.launch import FREE_MEMORY_SELDOM, run_command
 from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
+from vpeval.jobs.steps import log_commands
 
 log = logging.getLogger(__name__)
 _JOB = Path(__file__).resolve().parents[2] / "steps/jobs/train_asr.py"
@@ -39,6 +40,8 @@ def train_recogniser(conf: Path, out: Path, data: Sequence[Path], cmd: str, seed
         if is_current(out / STAMP, _fingerprint(conf, data, seed), [out]):
             log_skipped(log, 1, "recognisers")
             return
+        words = ["steps/train_asr.sh", "--cmd", cmd, "--seed", str(seed), "--num-threads", str(threads)]
+        log_commands(lambda: [[*words, *map(str, (conf, out, *data))]])
         command = [str(_JOB), "--seed", str(seed), "--num-threads", str(threads), *map(str, (conf, out, *data))]
         run_command(cmd, out.parent / "log" / f"train_{out.name}.log", command, threads, FREE_MEMORY_SELDOM)
         log.info("%s: recogniser is there", out)

@@ -12,8 +12,7 @@ from vpeval.asv.backend import Settings
 from vpeval.asv.backend_training import Fold, held_out_scores
 from vpeval.embeddings.pair_scores import cosines
 from vpeval.metrics.cllr import min_cllr
-from vpeval.metrics.eer import eer_rocch
-from vpeval.metrics.scores import pool
+from vpeval.metrics.scores import eer_rocch, pool
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
-from vpeval.core.tables import read_lines
+from vpeval.core.files import read_lines, write_text
 
 EPOCHS = "epochs.jsonl"
 

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from vpeval.asv.attackers import IN_ONE_GO, MODES, NUISANCE, UNITS
@@ -21,6 +22,7 @@ from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.launch import FREE_MEMORY_SELDOM, run_command
 from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
+from vpeval.jobs.steps import Commands, log_commands
 from vpeval.networks.configs import config_files, config_names, encoder_makers
 from vpeval.networks.extraction import extract_embeddings
 
@@ -120,15 +122,29 @@ def train_attacker(training: Training, embeddings: Path, machine: Machine) -> No
             if not (directory / name).is_file():
                 raise InputError("no such file; training needs it", directory / name)
     refuse_target(training.out, training.places)
+    by_hand = partial(_commands, training, embeddings, machine)
     if training.mode == "backend":
         extract_embeddings(training.encoder, embeddings, training.data, machine.cmd, machine.nj)
     with locked(training.out.with_name(f".{training.out.name}.lock"), str(training.out)):
         if training.mode == "backend":
-            train_backend(training, vectors)
+            train_backend(training, vectors, by_hand)
         elif is_current(training.out / STAMP, training.made_from(_processes(training, machine)), [training.out]):
             log_skipped(log, 1, "attackers")
         else:
+            log_commands(by_hand)
             _launch(training, machine)
+
+
+def _commands(training: Training, embeddings: Path, machine: Machine) -> list[list[str]]:
+    """The command that trains an attacker by hand."""
+    words = ["--mode", training.mode, "--profile", training.profile.stem, "--start", training.encoder.stem]
+    words += ["--embeddings", str(embeddings)] if training.mode == "backend" else []
+    words += ["--cmd", machine.cmd, "--nj", str(machine.nj), "--seed", str(training.seed)]
+    counts = {"threads": machine.threads, "nodes": machine.nodes, "processes": machine.processes}
+    words += [word for name, count in counts.items() if count > 1 for word in (f"--num-{name}", str(count))]
+    words += ["--num-gpus", str(machine.gpus)] if machine.gpus else []
+    words += ["--data", " ".join(map(str, training.data)), str(training.encoder), str(training.out)]
+    return [["steps/train_asv.sh", *words]]
 
 
 def _processes(training: Training, machine: Machine) -> int:
@@ -197,12 +213,13 @@ def _publish(training: Training, made_from: Fingerprint) -> None:
     shutil.rmtree(training.work)
 
 
-def train_backend(training: Training, vectors: Sequence[Path]) -> None:
+def train_backend(training: Training, vectors: Sequence[Path], by_hand: Commands = tuple) -> None:
     """Estimate LDA and PLDA on embedding directories unless the back end is up to date."""
     made_from = training.made_from_vectors(vectors)
     if is_current(training.out / STAMP, made_from, [training.out]):
         log_skipped(log, 1, "attackers")
         return
+    log_commands(by_hand)
     refuse_target(training.out, training.places)
     shutil.rmtree(training.work, ignore_errors=True)
     summary = _BACKEND.load()(training.profile, vectors, training.seed, training.work / "out")

@@ -15,9 +15,9 @@ import numpy as np
 
 from vpeval.audio.io import RATE, read_audio
 from vpeval.core import processes
-from vpeval.core.arrays import Floats, Floats32, read_arrays
+from vpeval.core.arrays import Floats, Floats32
 from vpeval.core.errors import InputError
-from vpeval.core.files import atomic_path
+from vpeval.core.files import atomic_path, read_arrays
 
 FLOOR = 75.0
 CEILING = 500.0
@@ -160,6 +160,12 @@ def track_all(entries: Mapping[str, str], nj: int = 1) -> dict[str, Tracked]:
         return dict(zip(entries, map(_track, entries.values()), strict=True))
     with processes.pool(nj) as workers:
         return dict(zip(entries, workers.map(_track, entries.values(), chunksize=_CHUNK), strict=True))
+
+
+def track_to_file(entries: Mapping[str, str], path: str | PathLike[str], nj: int = 1) -> str:
+    """Write the F0 of the utterances of a wav.scp; return what was done."""
+    write_tracks(path, track_all(entries, nj))
+    return f"F0 of {len(entries)} utterances"
 
 
 def write_tracks(path: str | PathLike[str], tracks: Mapping[str, Tracked]) -> None:

@@ -18,8 +18,7 @@ import soundfile as sf
 
 from vpeval.core import processes
 from vpeval.core.errors import InputError
-from vpeval.core.files import atomic_path
-from vpeval.core.tables import is_pipe
+from vpeval.core.files import atomic_path, is_pipe
 
 RATE = 16000
 _BLOCK = 1 << 20

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vpeval.core.config import read_yaml
-from vpeval.core.download import download, mismatch, require_space
 from vpeval.core.errors import InputError
+from vpeval.core.models import download, mismatch, require_space
 
 log = logging.getLogger(__name__)
 _ROOT = Path(__file__).resolve().parents[2]

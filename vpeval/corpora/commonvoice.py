@@ -24,8 +24,8 @@ from pathlib import Path
 
 from vpeval.audio.io import probe
 from vpeval.core.errors import InputError
+from vpeval.core.files import read_lines
 from vpeval.core.seeds import draw, shuffled
-from vpeval.core.tables import read_lines
 from vpeval.corpora.lists import Lists
 from vpeval.corpora.protocol import OFFICIAL, REBUILT, Status
 from vpeval.corpora.utterances import (

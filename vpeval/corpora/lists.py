@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_lines
+from vpeval.core.files import read_lines
 from vpeval.data.directory import Trial
 from vpeval.data.layout import LABELS
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_table, write_table
+from vpeval.core.files import read_table, write_table
 
 OFFICIAL, REBUILT, WHOLE, ABSENT = "official", "rebuilt", "whole", "absent"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_lines, read_table
+from vpeval.core.files import read_lines, read_table
 from vpeval.corpora.utterances import MissingCorpus, Utterance, find_corpus
 from vpeval.data.layout import GENDERS, is_age, is_number
 from vpeval.data.text import vpc2020

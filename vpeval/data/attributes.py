@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_table
+from vpeval.core.files import read_table
 from vpeval.data import layout
 
 OTHER = "other"

@@ -15,9 +15,8 @@ import numpy as np
 
 from vpeval.core.arrays import Texts
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
+from vpeval.core.files import read_lines, read_rows, read_table, write_table, write_text
 from vpeval.core.publish import staged_directory
-from vpeval.core.tables import read_lines, read_rows, read_table, write_table
 from vpeval.data import layout, table_files
 from vpeval.data.table_files import Column, read_column
 from vpeval.data.trials import Trial, TrialFile, TrialRows, write_trials

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
-from vpeval.core.tables import is_pipe, to_number
+from vpeval.core.files import is_pipe, to_number
 
 _UTT_TABLE = re.compile(r"wav\.scp|text|feats\.scp|vad\.scp|utt2(?!spk$)[a-z0-9_]+")
 _SPK_TABLE = re.compile(r"cmvn\.scp|spk2(?!utt$)[a-z0-9_]+")

@@ -22,8 +22,8 @@ import numpy as np
 
 from vpeval.audio.io import RATE, Inspected, inspect_audio
 from vpeval.core.arrays import Bytes, Texts
-from vpeval.core.columns import read_columns
 from vpeval.core.errors import InputError
+from vpeval.core.files import read_columns
 from vpeval.data import layout, table_files
 from vpeval.data.directory import are_safe, invert, read_utt2spk
 from vpeval.data.layout import first_few

@@ -27,11 +27,10 @@ from os import PathLike
 
 from vpeval.core.errors import InputError
 from vpeval.editions.base import METHOD, TEAM, TRAINING, Edition, ResultFile
-from vpeval.metrics.dsys import zebra_tag
+from vpeval.metrics.cllr import zebra_tag
 from vpeval.metrics.wer import ErrorCounts
-from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
+from vpeval.records.names import CONDITIONS, ORIGINAL, SetName, result_lines
 from vpeval.records.record import Record
-from vpeval.records.remarks import result_lines
 
 _SUFFIX = "_anon"
 

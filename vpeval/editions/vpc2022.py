@@ -27,9 +27,17 @@ from vpeval.core.errors import InputError
 from vpeval.editions import vpc2020
 from vpeval.editions.base import Edition, ResultFile, Rules
 from vpeval.records.averages import average
-from vpeval.records.names import ASR_EVAL, ASR_EVAL_ANON, ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, SetName, partition_of
+from vpeval.records.names import (
+    ASR_EVAL,
+    ASR_EVAL_ANON,
+    ASV_EVAL,
+    ASV_EVAL_ANON,
+    CONDITIONS,
+    SetName,
+    partition_of,
+    result_lines,
+)
 from vpeval.records.record import Record
-from vpeval.records.remarks import result_lines
 
 _PITCH = re.compile(r"(?P<set>\S+_trials\S*)  Pitch_correlation: mean=(?P<mean>-?\d\.\d{4}) std=(?P<std>\d\.\d{4})")
 _FACT = re.compile(r"(?P<name>\S+)(?P<value>  \S.*)")

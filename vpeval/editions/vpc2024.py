@@ -31,9 +31,17 @@ from os import PathLike
 
 from vpeval.core.errors import InputError
 from vpeval.editions.base import Edition, ResultFile, Rules
-from vpeval.records.names import ASR_EVAL, ASR_EVAL_ANON, ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, ORIGINAL, SetName
+from vpeval.records.names import (
+    ASR_EVAL,
+    ASR_EVAL_ANON,
+    ASV_EVAL,
+    ASV_EVAL_ANON,
+    CONDITIONS,
+    ORIGINAL,
+    SetName,
+    result_lines,
+)
 from vpeval.records.record import Record
-from vpeval.records.remarks import result_lines
 
 _BANNER = re.compile(r"---- (?P<title>\S.*) ----")
 _TIME = re.compile(r"Time: (?P<time>\d\d-\d\d-\d\d_\d\d:\d\d)")

@@ -23,10 +23,8 @@ import kaldiio
 import numpy as np
 
 from vpeval.core.arrays import AnyFloats, Counts
-from vpeval.core.columns import read_columns
 from vpeval.core.errors import InputError
-from vpeval.core.files import atomic_path
-from vpeval.core.tables import read_lines
+from vpeval.core.files import atomic_path, read_columns, read_lines
 from vpeval.data.layout import first_few
 from vpeval.embeddings.kaldi_stream import BINARY, Malformed, Stream
 

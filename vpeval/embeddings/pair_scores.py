@@ -10,8 +10,8 @@ import numpy as np
 
 from vpeval.core.arrays import Counts32, Floats, Indices
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_table
-from vpeval.data.pairs import PairRows, StrPath, read_pair_scores
+from vpeval.core.files import read_table
+from vpeval.data.trials import PairRows, StrPath, read_pair_scores
 from vpeval.embeddings.speaker_vectors import Embeddings
 from vpeval.metrics.all_pairs import AllScores, similarity_of_all
 from vpeval.metrics.similarity import PairScores, similarity_matrix

@@ -15,11 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from vpeval.core.arrays import AnyFloats, Bools, Counts, Floats
-from vpeval.core.columns import read_columns
 from vpeval.core.errors import InputError
+from vpeval.core.files import read_columns, read_rows, write_table
 from vpeval.core.publish import staged_directory
 from vpeval.core.seeds import generator
-from vpeval.core.tables import read_rows, write_table
 from vpeval.data.directory import read_utt2spk
 from vpeval.embeddings.ark import Scp, read_scp, write_rows, write_vectors
 

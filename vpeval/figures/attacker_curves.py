@@ -17,8 +17,7 @@ from vpeval.core.arrays import Floats
 from vpeval.figures.drawing import INK, LINES, MUTED, NEUTRAL, PALE, PALETTE, draw, grid, legend, panels, save
 from vpeval.figures.run_results import Entry, Results, Series, read_pooled_scores, read_side_file
 from vpeval.metrics.scores import PooledScores
-from vpeval.records.names import set_title
-from vpeval.records.remarks import no_llrs
+from vpeval.records.names import no_llrs, set_title
 
 _TRAINING_LINES = {"train": (0, (2, 1.5)), "valid": "-", "": "-"}
 _NOT_LEARNING = ("epoch", "seconds")

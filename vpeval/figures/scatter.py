@@ -16,9 +16,8 @@ from vpeval.editions.headline import in_challenge_mode, is_eer, with_one_eer
 from vpeval.figures.drawing import MARKERS, MUTED, draw, grid, legend, model_rank, panels, system_colours
 from vpeval.figures.run_results import Entry, Results
 from vpeval.records.metrics import describe
-from vpeval.records.names import IGNORANT, ORIGINAL, attack_model
+from vpeval.records.names import IGNORANT, NO_COST, ORIGINAL, attack_model
 from vpeval.records.record import Record
-from vpeval.records.remarks import NO_COST
 from vpeval.results.overview import means
 
 

@@ -25,9 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import file_sha256, write_text
+from vpeval.core.files import file_sha256, is_pipe, read_table, write_text
 from vpeval.core.publish import INDEX
-from vpeval.core.tables import is_pipe, read_table
 
 MANY = 4096
 """In sets of at most so many files, all of them are always checked."""

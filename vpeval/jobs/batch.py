@@ -37,6 +37,7 @@ from vpeval.jobs.launch import launcher
 from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.shards import SHARDS, Shards, clear_unfinished
 from vpeval.jobs.stamps import NOT_MADE, STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
+from vpeval.jobs.steps import log_commands
 
 log = logging.getLogger(__name__)
 _WORK = Path(__file__).resolve().parents[2] / "steps/jobs/work.py"
@@ -95,7 +96,8 @@ class Task:
     every utterance (`vpeval.jobs.worker.Part`), or a command that is called as ``<worker …> <argument …> <job>
     <work-dir> …``. `tables` are the files of the data directory that it needs besides utt2spk (None: all). `begin` puts
     into the work directory what the workers need besides their splits; `recover` saves what interrupted workers left
-    there besides their shards and returns the utterances. `makes` is the word for a result in messages.
+    there besides their shards and returns the utterances. `makes` is the word for a result in messages; `commands` make
+    targets by hand.
     """
 
     name: str
@@ -106,6 +108,7 @@ class Task:
     begin: Callable[[Target], object] = lambda target: None
     recover: Callable[[Target], Collection[str]] = lambda target: ()
     makes: str = "result"
+    commands: Callable[[Sequence[Target]], Sequence[Sequence[str]]] = lambda targets: ()
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -113,6 +116,11 @@ class Task:
         if isinstance(self.worker, Deferred):
             return (str(_WORK), f"{self.worker.module}:{self.worker.name}", *self.arguments, "--")
         return (*self.worker, *self.arguments)
+
+
+def one_command(*words: str) -> Callable[[Sequence[Target]], list[list[str]]]:
+    """The one command that makes any number of targets by hand: these words, then the data directories."""
+    return lambda targets: [[*words, *(str(target.source) for target in targets)]]
 
 
 def run(task: Task, targets: Sequence[Target], cmd: str, nj: int, log_dir: Path) -> list[Target]:
@@ -140,6 +148,8 @@ def run(task: Task, targets: Sequence[Target], cmd: str, nj: int, log_dir: Path)
         for reason, count in Counter(target.why() for target in stale).items():
             if reason != NOT_MADE:
                 log.info("%s: %d of %d sets again, %s", task.name, count, len(targets), reason)
+        if stale:
+            log_commands(lambda: task.commands(stale))
         _Batch(task, stale, cmd, nj, log_dir).run()
     return stale
 

@@ -19,6 +19,8 @@ from vpeval.jobs.stamps import NOT_MADE, STAMP, Fingerprint, fingerprint, is_cur
 
 log = logging.getLogger(__name__)
 VERBOSE = "VPEVAL_VERBOSE"
+Commands = Callable[[], Sequence[Sequence[str]]]
+"""The commands that make something by hand; they are not found out before they are shown."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Step:
     makers: tuple[Maker, ...]
     make: Callable[[Path], str]
     stamp: str = STAMP
-    commands: Callable[[], Sequence[Sequence[str]]] = tuple
+    commands: Commands = tuple
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -108,7 +110,7 @@ def bring_up_to_date(steps: Iterable[Step], what: str) -> None:
     log_skipped(log, current, what)
 
 
-def log_commands(commands: Callable[[], Sequence[Sequence[str]]]) -> None:
+def log_commands(commands: Commands) -> None:
     """With VPEVAL_VERBOSE=true, log the commands that do by hand what is done next."""
     if os.environ.get(VERBOSE) == "true":
         for command in commands():

@@ -16,10 +16,9 @@ import numpy as np
 from vpeval.core.seeds import generator
 from vpeval.listening.answers import Floats, PlacedBoard
 from vpeval.listening.ratings import Estimate, make_record, reweighted
-from vpeval.metrics.dsys import dsys, dsys_null
-from vpeval.metrics.eer import eer_threshold
+from vpeval.metrics.cllr import dsys, dsys_null
 from vpeval.metrics.intervals import multiplicities, percentile_interval
-from vpeval.metrics.scores import pool
+from vpeval.metrics.scores import eer_threshold, pool
 from vpeval.records.record import Record
 
 _SHUFFLES = 200

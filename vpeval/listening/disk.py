@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
+from vpeval.core.files import read_lines, write_text
 from vpeval.core.publish import MARKER
-from vpeval.core.tables import read_lines
 from vpeval.listening.design import Kind, Page, Shape
 from vpeval.listening.material import Clip
 

@@ -41,9 +41,8 @@ from vpeval.measures.strongest import attack_in_words, choice_in_words, sets_in_
 from vpeval.metrics.vectors import directions
 from vpeval.records.limits import AuditLimits, read_limits
 from vpeval.records.metrics import describe
-from vpeval.records.names import CONDITIONS, LAZY, ORIGINAL, SIMILAR, attack_model
+from vpeval.records.names import CONDITIONS, LAZY, ORIGINAL, SIMILAR, WARNING, attack_model
 from vpeval.records.record import Record
-from vpeval.records.remarks import WARNING
 
 FILE, UTILITY_FILE = "audit.json", "utility_audit.json"
 """What was found about attackers, and about recognisers."""

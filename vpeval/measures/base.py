@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
-from vpeval.core.tables import read_rows, read_table, to_number
+from vpeval.core.files import read_rows, read_table, to_number, write_text
 from vpeval.metrics.intervals import RESAMPLES
 from vpeval.records.record import Record, write_records
 

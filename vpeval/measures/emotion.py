@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_table, write_table
+from vpeval.core.files import read_table, write_table
 from vpeval.data.layout import first_few
 from vpeval.measures.base import RECORDS, Input, Measure, Resampling, Result, Scorer, Scores
 from vpeval.metrics.intervals import interval_notes

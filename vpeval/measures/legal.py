@@ -27,7 +27,7 @@ from vpeval.metrics.linkability import continued, linkability_at, rank_counts, s
 from vpeval.records.record import Record
 
 if TYPE_CHECKING:
-    from vpeval.asv.scoring import Comparison
+    from vpeval.asv.backend import Comparison
     from vpeval.plan.plan import Attack
     from vpeval.plan.recipe import Sides
 
@@ -330,7 +330,7 @@ def read_inputs(
     inputs: Mapping[str, Any], options: PopulationOptions
 ) -> tuple[Embeddings, Embeddings, Comparison, UseCase]:
     """Embeddings of both sides, how they are compared, and what the attacker knows besides."""
-    from vpeval.asv.scoring import read_comparison
+    from vpeval.asv.backend import read_comparison
 
     enroll, test = (read_directories(inputs[name]) for name in ("enroll_dir", "test_dir"))
     sides = side_information([read_attribute(path) for path in inputs["side"]])
@@ -394,8 +394,8 @@ class PopulationResult(AttackResult):
 
     def _comparison(self, sizes: Sequence[int]) -> Comparison:
         """How vectors are compared, which have `sizes` dimensions by the encoders of the attacks."""
+        from vpeval.asv.backend import Fused, read_comparison
         from vpeval.asv.fusion import read_weights
-        from vpeval.asv.scoring import Fused, read_comparison
 
         found = tuple(read_comparison(str(one.backend) if one.backend else None) for one in self.attacks)
         if not self.attack.members:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vpeval.asv.scoring import Comparison
+from vpeval.asv.backend import Comparison
 from vpeval.core.errors import InputError
 from vpeval.embeddings.speaker_vectors import Embeddings
 from vpeval.measures.base import RECORDS, Measure, Scorer, Scores, SpeakerValue, option

@@ -14,8 +14,7 @@ from vpeval.asr.nbest import Hypothesis, read_nbest
 from vpeval.asr.rescoring import GRID, choose_texts
 from vpeval.core.arrays import Counts
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
-from vpeval.core.tables import read_table, write_table
+from vpeval.core.files import read_table, write_table, write_text
 from vpeval.data.layout import first_few
 from vpeval.data.text import NORMALIZERS
 from vpeval.measures.base import RECORDS, Input, Measure, Resampling, Result, Scorer, Scores, option

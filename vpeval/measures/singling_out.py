@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vpeval.asv.scoring import Comparison
+from vpeval.asv.backend import Comparison
 from vpeval.core.arrays import Counts
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vpeval.core.tables import read_table
+from vpeval.core.files import read_table
 from vpeval.data.trials import read_scores, read_trials, trial_speakers
 from vpeval.measures.base import RECORDS, Measure, Resampling, Result
 from vpeval.metrics.resampling import ScoredTrials

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 
 from vpeval.core.arrays import Bools, Floats
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
-from vpeval.core.tables import read_table
+from vpeval.core.files import read_table, write_text
 from vpeval.data.trials import Trials, read_scores, read_trials, trial_speakers, write_scores
 from vpeval.measures.base import RECORDS, Input, Measure, Resampling, Result, Scorer, Scores, gender_of
 from vpeval.metrics.cllr import det_curve, ece_curves
@@ -28,8 +27,8 @@ from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.scores import PooledScores
 from vpeval.metrics.verification import paired_difference, verification
 from vpeval.records.metrics import BY_SET, EER, KEY, OVERVIEW, PERCENT, SUMMARY, VERIFICATION, Metric
+from vpeval.records.names import marked
 from vpeval.records.record import Record, write_records
-from vpeval.records.remarks import marked
 
 if TYPE_CHECKING:
     from vpeval.asv.backend import Calibration
@@ -252,8 +251,7 @@ class TrialSet:
 
 def attack(subject: TrialSet, backend: Path | None) -> tuple[Trials, Floats]:
     """The trials of a pair of sets, and their scores: cosines, or LLRs of a back end."""
-    from vpeval.asv.backend import load
-    from vpeval.asv.scoring import score_trials
+    from vpeval.asv.backend import load, score_trials
     from vpeval.embeddings.speaker_vectors import read_cached
 
     trials = read_trials(subject.data / "trials")
@@ -276,6 +274,11 @@ class ScoredSet:
 
     data: Path
     scores: tuple[Path, ...]
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """The words of a command line for it."""
+        return str(self.data), ",".join(map(str, self.scores))
 
     def read(self) -> tuple[Trials, Floats]:
         """The trials, and their scores (trials × attackers)."""
@@ -502,8 +505,12 @@ class Fused(Verification):
         return self.write(out, trials, scores)
 
     def commands(self) -> list[list[str]]:
-        """Measure the fused scores."""
-        return super().commands()[-1:]
+        """Fuse the scores of the members, then measure."""
+        names = " ".join(member.attacker.name for member in self.attack.members)
+        words = ["local/fuse_scores.py", "--attackers", names, "--seed", str(self.plan.settings.seed)]
+        for pair in self.plan.development:
+            words += ["--train", *_scored_set(self, pair).words]
+        return [[*words, *_scored_set(self, self.pair).words, str(self.out / "scores")], *super().commands()[-1:]]
 
 
 def _members(result: Fused | FusionWeights, pair: Pair) -> list[Verification]:

@@ -40,10 +40,9 @@ from numpy.typing import NDArray
 
 from vpeval.core.arrays import Counts, Floats
 from vpeval.core.seeds import generator
-from vpeval.metrics.eer import eer_rocch, eers_rocch
 from vpeval.metrics.intervals import RESAMPLES, SpeakerInterval, multiplicities, rate_interval
 from vpeval.metrics.ranks import Rivals, count_rivals
-from vpeval.metrics.scores import PooledScores
+from vpeval.metrics.scores import PooledScores, eer_rocch, eers_rocch
 from vpeval.metrics.vectors import RESOLUTION, Similarity, Vectors, angles, common_scale, comparable, pair_products
 
 Gaps = NDArray[np.int32]

@@ -15,21 +15,24 @@ from functools import partial
 import numpy as np
 
 from vpeval.core.arrays import Floats
-from vpeval.metrics.cllr import cllr, min_cllr, min_cllrs, min_dcf, min_dcfs
-from vpeval.metrics.dsys import (
+from vpeval.metrics.cllr import (
     DsysNull,
+    cllr,
     dsys,
     dsys_null,
     dsys_of_hulls,
     dsys_pav,
     level_of_strangers,
+    min_cllr,
+    min_cllrs,
+    min_dcf,
+    min_dcfs,
     zebra_individual,
     zebra_individuals,
     zebra_population,
     zebra_populations,
     zebra_tag,
 )
-from vpeval.metrics.eer import Eer, bengio_mariethoz, eer_kaldi_fair, eer_rocch, eer_threshold, eers_of_hulls
 from vpeval.metrics.intervals import RESAMPLES, Estimate, SpeakerInterval, rate_interval, studentised_interval, too_few
 from vpeval.metrics.paired import assess
 from vpeval.metrics.resampling import (
@@ -44,7 +47,15 @@ from vpeval.metrics.resampling import (
     resampled_eer_kaldi,
     resampled_eer_threshold,
 )
-from vpeval.metrics.scores import PooledScores
+from vpeval.metrics.scores import (
+    Eer,
+    PooledScores,
+    bengio_mariethoz,
+    eer_kaldi_fair,
+    eer_rocch,
+    eer_threshold,
+    eers_of_hulls,
+)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from vpeval.core.errors import InputError
@@ -35,7 +36,9 @@ def extract_embeddings(conf: Path, out: Path, data: Sequence[Path], cmd: str, nj
     files, model = config_files(conf), stored_model(conf)
     hashes = dict(find_model(model).files) if model else {}
     targets = [batch.target(path, out / path.name, files, makers, model=hashes) for path in data]
-    return batch.run(vector_task(_EMBEDDER, str(conf)), targets, cmd, nj, out / "log")
+    command = batch.one_command("steps/extract_embeddings.py", "--cmd", cmd, "--nj", str(nj), str(conf), str(out))
+    task = replace(vector_task(_EMBEDDER, str(conf)), commands=command)
+    return batch.run(task, targets, cmd, nj, out / "log")
 
 
 def vector_task(worker: Deferred | tuple[str, ...], *arguments: str) -> batch.Task:

@@ -16,8 +16,8 @@ from vpeval.asv.attackers import PRETRAINED
 from vpeval.core import models
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
+from vpeval.core.files import read_table
 from vpeval.core.processes import Machine
-from vpeval.core.tables import read_table
 from vpeval.corpora.table import NAME as TABLE
 from vpeval.corpora.table import read_table_corpus
 from vpeval.data.layout import first_few

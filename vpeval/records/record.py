@@ -24,8 +24,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
-from vpeval.core.tables import read_lines
+from vpeval.core.files import read_lines, write_text
 from vpeval.records.metrics import describe
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pathlib import Path
 import soundfile as sf
 
 from vpeval.audio.io import RATE, read_audio
-from vpeval.core.tables import read_table
+from vpeval.core.files import read_table
 from vpeval.data.directory import DataDir
 from vpeval.figures.run_results import Results
 from vpeval.records.names import GENDERS, ORIGINAL, set_title

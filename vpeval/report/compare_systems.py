@@ -23,9 +23,8 @@ from vpeval.measures.disclosure import DISCLOSURES
 from vpeval.metrics.intervals import RESAMPLES
 from vpeval.records.limits import read_limits
 from vpeval.records.metrics import OVERVIEW, VERIFICATION, describe, rank
-from vpeval.records.names import ORIGINAL, attack_model, set_title
+from vpeval.records.names import NO_COST, ORIGINAL, attack_model, remarks, set_title
 from vpeval.records.record import Record, write_records
-from vpeval.records.remarks import NO_COST, remarks
 from vpeval.report.audio_samples import Sample, side_by_side
 from vpeval.report.number_tables import SYSTEM_FILTERS, numbers, show_range, sort_key
 from vpeval.report.page import audit_findings, colour_variables, inline_svg, render

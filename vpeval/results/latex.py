@@ -25,9 +25,8 @@ from vpeval.editions.headline import headline_eer
 from vpeval.measures.disclosure import DISCLOSURES
 from vpeval.records.averages import averages
 from vpeval.records.metrics import Metric, describe, rank
-from vpeval.records.names import CONDITIONS, ORIGINAL, TRAINED, SetName, partition_of, representation, trained_on
+from vpeval.records.names import CONDITIONS, ORIGINAL, TRAINED, SetName, costs, partition_of, representation, trained_on
 from vpeval.records.record import Record
-from vpeval.records.remarks import costs
 from vpeval.records.tex import Tex, escape, join_cells
 from vpeval.results import latex_challenge
 from vpeval.results.latex_challenge import booktabs

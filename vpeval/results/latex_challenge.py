@@ -17,9 +17,8 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from vpeval.core.errors import InputError
-from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
+from vpeval.records.names import CONDITIONS, ORIGINAL, SetName, costs
 from vpeval.records.record import Record
-from vpeval.records.remarks import costs
 from vpeval.records.tex import Tex, join_cells
 
 TABLES = ("ASV_dev", "ASV_test", "ASV_combined", "ASR_dev", "ASR_test", "ASR_combined")

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from vpeval.core.config import check_section, read_config
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_lines
-from vpeval.editions.base import editions
+from vpeval.core.files import read_lines
+from vpeval.editions.base import editions, format_of, system_of
 from vpeval.editions.headline import eer_of
-from vpeval.editions.result_files import format_of, system_of
 from vpeval.records.metrics import describe, known_metrics
 from vpeval.records.names import ATTACK_MODELS, CONDITIONS, ORIGINAL
 from vpeval.records.record import DATA_DIGEST, MODEL_DIGEST, Record, read_records

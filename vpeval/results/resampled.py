@@ -19,8 +19,8 @@ import numpy as np
 
 from vpeval.core.arrays import Counts, Floats
 from vpeval.core.errors import InputError
+from vpeval.core.files import read_table
 from vpeval.core.seeds import generator
-from vpeval.core.tables import read_table
 from vpeval.data.text import NORMALIZERS, compared_words
 from vpeval.data.trials import Trials, TrialSpeakers, read_scores, read_trials, trial_speakers
 from vpeval.editions.headline import eer_of, headline_eer
@@ -30,9 +30,8 @@ from vpeval.metrics.resampling import ScoredTrials, SortedTrials, resample
 from vpeval.metrics.srd import Disclosure, Estimator, resampled
 from vpeval.metrics.verification import POINT_ESTIMATES, STATISTICS
 from vpeval.metrics.wer import count_errors
-from vpeval.records.names import SetName
+from vpeval.records.names import MISSING, SetName
 from vpeval.records.record import Record
-from vpeval.records.remarks import MISSING
 from vpeval.results.load import Source, read
 
 log = logging.getLogger(__name__)

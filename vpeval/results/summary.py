@@ -18,9 +18,8 @@ from vpeval.editions.headline import eer_of, headline_eer, in_challenge_mode, is
 from vpeval.measures.strongest import STRONGEST, attack_in_words, choice_in_words, sets_in_words, strongest_of
 from vpeval.records.averages import averages, of_all_speakers
 from vpeval.records.metrics import BY_SET, EER, INFERENCE, SUMMARY, describe, estimators_of, rank
-from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
+from vpeval.records.names import CONDITIONS, ORIGINAL, SetName, costs
 from vpeval.records.record import TAGS, Record
-from vpeval.records.remarks import costs
 from vpeval.results.text_tables import plain_table, show_chance, show_interval, with_null_levels
 
 WIDTH = 120

@@ -8,6 +8,7 @@ from pathlib import Path
 from vpeval.anon.hook_program import Provenance, find_hook, hook_name, refuse_other
 from vpeval.asv.attackers import PRETRAINED, Attacker
 from vpeval.core.errors import InputError
+from vpeval.jobs.steps import log_commands
 from vpeval.plan.plan import Plan
 from vpeval.stages.base import require_outputs
 
@@ -54,13 +55,13 @@ def refuse_surprises(plan: Plan, stages: Collection[int]) -> None:
 
 
 def _import(plan: Plan, evaluated: Iterable[str], trained: Iterable[str]) -> None:
-    """Take files that were made elsewhere; everything is looked for before anything is done."""
+    """Import files that were made elsewhere; all missing files are listed before anything is done."""
     from vpeval.anon.import_files import find_files, import_set, report_import
 
-    folder, learnt = Path(plan.settings.anonymized), tuple(trained)
+    directory, learnt = Path(plan.settings.anonymized), tuple(trained)
     sets = [plan.original(name) for name in (*evaluated, *learnt)]
     try:
-        deliveries = find_files(folder, sets, plan.system, plan.settings.allow_missing)
+        deliveries = find_files(directory, sets, plan.system, plan.settings.allow_missing)
     except InputError as error:
         if not any(f"{name}: " in str(error) for name in learnt):
             raise
@@ -69,9 +70,16 @@ def _import(plan: Plan, evaluated: Iterable[str], trained: Iterable[str]) -> Non
             f"{error}\nAttackers are trained on {', '.join(learnt)}; without these files only --attackers "
             f"'{others}' can be tried, and privacy looks better than it is"
         ) from None
+    imported = False
     for delivery in deliveries:
         out = plan.anonymised(delivery.data.name)
-        report_import(delivery, out, import_set(delivery, out, plan.settings.overwrite))
+        findings = import_set(delivery, out, plan.settings.overwrite)
+        report_import(delivery, out, findings)
+        imported |= bool(findings)
+    if imported:
+        missing = ["--allow-missing", "true"] if plan.settings.allow_missing else []
+        words = ["steps/import_anonymized.py", *missing, str(directory), plan.system]
+        log_commands(lambda: [[*words, *map(str, sets)]])
 
 
 def _trains(plan: Plan) -> bool:

@@ -14,8 +14,7 @@ from vpeval.anon.anonymised_set import Missing
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.lazy import Deferred
-from vpeval.editions.base import edition_of
-from vpeval.editions.result_files import of_system, render
+from vpeval.editions.base import edition_of, of_system, render
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.stamps import accepted_code
 from vpeval.jobs.steps import Step, bring_up_to_date
@@ -23,9 +22,8 @@ from vpeval.measures.audit import FILE, UTILITY_FILE
 from vpeval.measures.base import RECORDS
 from vpeval.plan.plan import DATA, Plan
 from vpeval.records.metrics import known_metrics
-from vpeval.records.names import ORIGINAL
+from vpeval.records.names import ACCEPTED_CODE, ORIGINAL, remarks
 from vpeval.records.record import Record, read_records
-from vpeval.records.remarks import ACCEPTED_CODE, remarks
 from vpeval.results.latex import write_latex
 from vpeval.results.load import load
 from vpeval.stages.base import LIMITS, refuse_outdated, results, step_of
@@ -110,7 +108,7 @@ def annotate(plan: Plan, records: list[Record]) -> list[Record]:
     from vpeval.anon.anonymised_set import read_missing
     from vpeval.corpora.protocol import OFFICIAL, REBUILT, read_protocol
     from vpeval.measures.audit import with_warnings
-    from vpeval.records.remarks import MISSING, PROTOCOL
+    from vpeval.records.names import MISSING, PROTOCOL
 
     statuses = read_protocol(DATA, plan.recipe.recipe)
     missing = {name: read_missing(plan.anonymised(name)) for name in plan.recipe.eval_sets}
@@ -155,8 +153,22 @@ def _files_step(plan: Plan) -> Step:
         options={"edition": plan.edition, **plan.ranked, **_descriptions()},
         makers=(render, load, write_latex, *edition_of(plan.edition).makers),
         make=lambda out: _write_files(plan),
+        commands=lambda: _file_commands(plan),
         stamp=".results.stamp.json",
     )
+
+
+def _file_commands(plan: Plan) -> list[list[str]]:
+    edition, table = ["--edition", plan.edition], str(plan.run / TABLE)
+    options = [*edition, "--system", plan.system, *ranked_words(plan)]
+    files = [["local/write_results.py", *options, table, str(plan.run / name)] for name in result_files(plan)]
+    return [*files, ["local/results_to_latex.py", *edition, "--out-dir", str(plan.run / "latex"), table]]
+
+
+def ranked_words(plan: Plan) -> list[str]:
+    """The options of scripts for whose numbers a result file shows."""
+    flags = {"attacker": "--attacker", "asv_eval": "--asv-eval", "text_rules": "--normalizer"}
+    return [word for name, value in plan.ranked.items() for word in (flags[name], value)]
 
 
 def _write_files(plan: Plan) -> str:
@@ -182,8 +194,14 @@ def _figures_step(plan: Plan) -> Step:
         options={"edition": plan.edition, **_descriptions()},
         makers=(WRITE_FIGURES,),
         make=lambda out: _draw(plan),
+        commands=lambda: [_figures_command(plan)],
         stamp=".figures.stamp.json",
     )
+
+
+def _figures_command(plan: Plan) -> list[str]:
+    logs = [word for name, path in _training_logs(plan).items() for word in ("--training-log", f"{name}={path}")]
+    return ["local/plot_figures.py", "--edition", plan.edition, *logs, str(plan.run), str(plan.run / "figures")]
 
 
 def _draw(plan: Plan) -> str:
@@ -216,6 +234,7 @@ def _report_step(plan: Plan) -> Step:
         },
         makers=(BUILD_REPORT,),
         make=lambda out: _report(plan),
+        commands=lambda: [_report_command(plan)],
         stamp=".report.stamp.json",
     )
 
@@ -229,6 +248,14 @@ def _audits_of(compared: Iterable[Path]) -> list[Path]:
     """The audits of some tables, in the same directories."""
     found = (table.with_name(name) for table in sorted(compared) for name in (FILE, UTILITY_FILE))
     return [path for path in found if path.is_file()]
+
+
+def _report_command(plan: Plan) -> list[str]:
+    settings = plan.settings
+    options = {"edition": plan.edition, "command-line": settings.command, "note": plan.recipe.report_note}
+    options |= {"population": str(settings.population or ""), "utterances": str(settings.utterances or "")}
+    words = [f"--{name}={value}" for name, value in options.items() if value]
+    return ["local/make_report.py", *words, str(plan.run), str(plan.run / "report.html")]
 
 
 def _report(plan: Plan) -> str:
@@ -274,7 +301,14 @@ def _comparison_step(plan: Plan, compared: Sequence[Path]) -> Step:
         },
         makers=(COMPARE,),
         make=lambda out: _compare(plan, compared),
+        commands=lambda: [_comparison_command(plan, compared)],
     )
+
+
+def _comparison_command(plan: Plan, compared: Sequence[Path]) -> list[str]:
+    settings = plan.settings
+    options = ["--edition", plan.edition, "--bootstrap", str(settings.bootstrap), "--seed", str(settings.seed)]
+    return ["local/compare.py", *options, str(plan.exp / "comparison"), *map(str, sorted(compared))]
 
 
 def _compare(plan: Plan, compared: Sequence[Path]) -> str:

@@ -8,6 +8,7 @@ from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.measures import audit
 from vpeval.measures.base import RECORDS
 from vpeval.plan.plan import Plan
+from vpeval.records.names import ORIGINAL
 from vpeval.records.record import read_records
 from vpeval.stages.base import LIMITS, log_findings, make_results, results
 
@@ -46,8 +47,18 @@ def audit_step(plan: Plan) -> Step:
         options={"system": plan.system, "pairs": plan.recipe.asv_pairs, "edition": plan.edition},
         makers=(audit,),
         make=lambda out: _audit(plan, out),
+        commands=lambda: _audit_commands(plan),
         stamp=".audit.stamp.json",
     )
+
+
+def _audit_commands(plan: Plan) -> list[list[str]]:
+    """The command that audits by hand; it needs embeddings of original and anonymised speech."""
+    if plan.original_embeddings is None:
+        return []
+    runs = dict.fromkeys((plan.run_of(ORIGINAL), plan.run))
+    files = [str(plan.original_embeddings), str(plan.run / audit.FILE), *map(str, runs)]
+    return [["local/audit_attacker.py", "--edition", plan.edition, plan.system, *files]]
 
 
 def _scored(plan: Plan) -> list[Path]:

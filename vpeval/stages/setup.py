@@ -18,7 +18,7 @@ from vpeval.data.validate import validate
 from vpeval.jobs import guard
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.stamps import NOT_MADE
-from vpeval.jobs.steps import Step, bring_up_to_date
+from vpeval.jobs.steps import Step, bring_up_to_date, log_commands
 from vpeval.plan.absent import absent_sets
 from vpeval.plan.plan import DATA, Plan
 from vpeval.stages.base import require_outputs
@@ -70,6 +70,7 @@ def data_step(plan: Plan) -> DataStep:
         options=options if plan.is_ours else {**options, "corpus": _outline(plan.corpus)},
         makers=(*scripts, validate, prepare),
         make=lambda out: _prepare(plan),
+        commands=lambda: [_preparation(plan)],
         stamp=f".{recipe.recipe}.stamp.json",
     )
 
@@ -80,13 +81,18 @@ def _outline(corpus: Path) -> list[str]:
     return sorted(f"{path} {path.stat().st_mtime_ns}" for path in places)
 
 
-def _prepare(plan: Plan) -> str:
-    recipe, settings = plan.recipe, plan.settings
-    script = Path("egs") / recipe.recipe / "prepare.sh"
-    command: list[str | Path] = [script] if script.is_file() else [_SHARED, script.with_name("recipe.conf")]
+def _preparation(plan: Plan) -> list[str]:
+    """The command that prepares the data directories of a recipe."""
+    settings, script = plan.settings, Path("egs") / plan.recipe.recipe / "prepare.sh"
+    program, *conf = [script] if script.is_file() else [_SHARED, script.with_name("recipe.conf")]
     options = ["--full", str(settings.full).lower(), "--seed", str(settings.seed)]
     options += ["--lists", settings.lists] if settings.lists else []
-    if guard.run([command[0], *options, *command[1:], plan.corpus, DATA]):
+    return [str(program), *options, *map(str, (*conf, plan.corpus, DATA))]
+
+
+def _prepare(plan: Plan) -> str:
+    recipe, command = plan.recipe, _preparation(plan)
+    if guard.run(command):
         raise InputError("failed (see above)", command[0])
     utts, inspected = 0, dict[str, Inspected]()
     absent = absent_sets(recipe.recipe, DATA)
@@ -116,10 +122,12 @@ SCRATCH = ("small_original", "small_scratch")
 def fetch_models(plan: Plan) -> None:
     """Stage 1: fetch and verify the pretrained models of attackers and recogniser."""
     for name in plan.models():
+        missing = models.missing_files(models.find_model(name))
         if dry_run := current_dry_run():
-            missing = models.missing_files(models.find_model(name))
             dry_run.consider(models.store() / name, [], NOT_MADE if missing else "")
             continue
+        if missing:
+            log_commands(lambda name=name: [["utils/get_model.py", name]])
         log.info("%s", models.fetch(models.find_model(name)))
 
 
@@ -155,6 +163,8 @@ def prepare_anonymiser(plan: Plan) -> None:
         *("--nj", str(settings.nj), "--seed", str(settings.seed)),
         *(",".join(map(str, side)) for side in sides),
     ]
+    needed = [f"{hook_input.TOOLKIT}={hook_input.ROOT}", f"{hook_input.PREPARED}={prepared}"]
+    log_commands(lambda: [["env", *needed, *command]])
     with locked(prepared.with_name(f".{prepared.name}.lock"), str(prepared)):
         code = guard.run(command, hook_input.environment(prepared))
     if code:

@@ -8,14 +8,13 @@ from pathlib import Path
 from vpeval.anon.anonymised_set import read_missing
 from vpeval.core.errors import InputError
 from vpeval.data.layout import first_few
-from vpeval.editions.base import edition_of
-from vpeval.editions.result_files import of_system, render
+from vpeval.editions.base import edition_of, of_system, render
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.plan.plan import Plan
 from vpeval.results.load import load
 from vpeval.stages.base import require_outputs
 from vpeval.stages.origin import made_by, refuse_other_data
-from vpeval.stages.results import TABLE
+from vpeval.stages.results import TABLE, ranked_words
 from vpeval.submission.check import REQUIREMENT, check
 from vpeval.submission.pack import Contents, pack, read_description
 
@@ -41,9 +40,17 @@ def run(plan: Plan) -> None:
         options={"edition": plan.edition, **_notes(plan), **plan.ranked, "seed": plan.settings.seed},
         makers=(pack, check, render, *edition_of(plan.edition).makers),
         make=lambda out: _pack(plan, originals),
+        commands=lambda: _commands(plan, originals),
         stamp=".submission.stamp.json",
     )
     bring_up_to_date([step], "submission package")
+
+
+def _commands(plan: Plan, originals: list[Path]) -> list[list[str]]:
+    options = ["--edition", plan.edition, *ranked_words(plan), "--seed", str(plan.settings.seed)]
+    options += ["--description", plan.settings.description] if plan.settings.description else []
+    options += [word for name, value in _notes(plan).items() for word in ("--note", f"{name}={value}")]
+    return [["local/make_submission.py", *options, *map(str, (plan.run, plan.run / ARCHIVE, *originals))]]
 
 
 def _notes(plan: Plan) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from vpeval.audio import f0
@@ -48,7 +48,6 @@ def _decode(plan: Plan, conf: Path, name: str, sides: str, lm: Path | None = Non
 
 def _train_recognisers(plan: Plan) -> None:
     """Recognisers trained on original and on anonymised speech, with the language models of the training text."""
-    from vpeval.asr import lm_estimation
     from vpeval.asr.train_recogniser import train_recogniser
 
     names = (*plan.recipe.train_sets, *plan.recipe.pool_sets)
@@ -58,26 +57,31 @@ def _train_recognisers(plan: Plan) -> None:
     original = [plan.original(name) for name in names]
     anonymised = [plan.anonymised(name) for name in names]
     require_outputs(3, *anonymised)
-    texts = tuple(path / "text" for path in original)
-    files = tuple(f"{name}.arpa" for name in LMS)
-    step = Step(10, plan.lm_dir, files, texts, {"lms": LMS}, (lm_estimation,), lambda out: _make_lms(out, texts))
-    bring_up_to_date([step], "language models")
+    bring_up_to_date([_lm_step(plan, [path / "text" for path in original])], "language models")
     for name, data, sides in zip(plan.trained_recognisers, (original, anonymised), ("oa", "a"), strict=True):
         out = plan.exp / "asr" / name
         train_recogniser(ASR_PROFILE, out, data, plan.settings.cmd, plan.settings.seed)
         _decode(plan, out / "decode.yaml", name, sides, plan.lm_dir / "small.arpa")
 
 
-def _make_lms(out: Path, texts: Iterable[Path]) -> str:
-    from vpeval.asr.lm import write_arpa
-    from vpeval.asr.lm_estimation import estimate_from
+def _lm_step(plan: Plan, texts: Sequence[Path]) -> Step:
+    """The language models of the training text."""
+    from vpeval.asr.lm_estimation import write_models
 
-    sizes = []
-    for name, (order, min_count) in LMS.items():
-        lm = estimate_from(texts, order, min_count)
-        write_arpa(out / f"{name}.arpa", lm)
-        sizes.append(f"{name} {len(lm.logprob)} n-grams")
-    return ", ".join(sizes)
+    def command(name: str, order: int, min_count: int) -> list[str]:
+        sizes = ["--order", str(order), "--min-count", str(min_count)]
+        return ["steps/make_lm.py", *sizes, *map(str, (plan.lm_dir / f"{name}.arpa", *texts))]
+
+    return Step(
+        stage=10,
+        out=plan.lm_dir,
+        files=tuple(f"{name}.arpa" for name in LMS),
+        inputs=tuple(texts),
+        options={"lms": LMS},
+        makers=(write_models,),
+        make=lambda out: write_models(out, LMS, texts),
+        commands=lambda: [command(name, *size) for name, size in LMS.items()],
+    )
 
 
 def _predict_emotions(plan: Plan) -> None:
@@ -98,14 +102,12 @@ def _predict_emotions(plan: Plan) -> None:
 
 def _tracks_step(plan: Plan, name: str) -> Step:
     """The F0 of the original speech of a set."""
-    path = plan.f0_tracks(name)
+    path, source = plan.f0_tracks(name), plan.original(name)
 
-    def track(out: Path) -> str:
-        data = DataDir.load(plan.original(name))
-        f0.write_tracks(out / path.name, f0.track_all(data.wav, plan.settings.nj))
-        return f"F0 of {len(data.utts)} utterances"
+    def make(out: Path) -> str:
+        return f0.track_to_file(DataDir.load(source).wav, out / path.name, plan.settings.nj)
 
-    return Step(10, path.parent, (path.name,), (plan.original(name),), {}, (f0,), track)
+    return Step(10, path.parent, (path.name,), (source,), {}, (f0.track_to_file, DataDir), make)
 
 
 def audit_step(plan: Plan) -> Step:

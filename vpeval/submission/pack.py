@@ -26,9 +26,8 @@ import soundfile as sf
 import vpeval
 from vpeval.audio.io import RATE, is_pipe, read_audio, read_wave_header
 from vpeval.core.errors import InputError
-from vpeval.core.files import atomic_path
+from vpeval.core.files import atomic_path, read_lines, read_rows
 from vpeval.core.publish import refuse_overlap
-from vpeval.core.tables import read_lines, read_rows
 from vpeval.data import layout as data_layout
 from vpeval.data.directory import DataDir
 from vpeval.editions.base import FORM
@@ -45,7 +44,7 @@ class Contents:
 
     `run` is a run directory with its scores, `data` are the original data directories: the anonymised one of
     ``data/x`` is ``data/x_<system>``. `results` are texts of results files by name, `records` what they were made from,
-    and `shown` names the attackers that they show, as `vpeval.editions.result_files.render` takes it.
+    and `shown` names the attackers that they show, as `vpeval.editions.base.render` takes it.
     """
 
     edition: str

@@ -16,7 +16,7 @@ import numpy as np
 
 from vpeval.core.arrays import Floats
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_table, to_number
+from vpeval.core.files import read_table, to_number
 from vpeval.data.layout import first_few
 from vpeval.data.text import NORMALIZERS
 from vpeval.data.trials import Trials, read_scores, read_trials

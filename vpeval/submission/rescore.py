@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vpeval.asv.attackers import FUSION, PRETRAINED, Attacker, read_attacker
-from vpeval.asv.backend import Backend, load
-from vpeval.asv.scoring import score_trials
+from vpeval.asv.backend import Backend, load, score_trials
 from vpeval.audio.io import read_audio
 from vpeval.core.errors import InputError
+from vpeval.core.files import read_table
 from vpeval.core.seeds import generator
-from vpeval.core.tables import read_table
 from vpeval.data.layout import first_few
-from vpeval.data.pairs import Pair, PairRows
+from vpeval.data.trials import Pair, PairRows
 from vpeval.embeddings.speaker_vectors import Embeddings, group_rows
 from vpeval.networks.configs import find_config
 from vpeval.networks.encoders import Encoder, load_encoder

@@ -17,7 +17,7 @@ import numpy as np
 
 from vpeval.audio.io import read_audio
 from vpeval.core.errors import InputError
-from vpeval.core.tables import read_lines, read_table
+from vpeval.core.files import read_lines, read_table
 from vpeval.data import layout
 from vpeval.data.directory import read_utt2spk
 from vpeval.data.layout import first_few

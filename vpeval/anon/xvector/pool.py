@@ -14,9 +14,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from vpeval.core.arrays import Counts, Floats, read_arrays
+from vpeval.core.arrays import Counts, Floats
 from vpeval.core.errors import InputError
-from vpeval.core.files import atomic_path
+from vpeval.core.files import atomic_path, read_arrays
 from vpeval.embeddings.plda import Plda
 
 Proximity = Literal["farthest", "nearest", "dense", "random"]

@@ -21,10 +21,10 @@ from vpeval.anon.xvector.features import (
     pitch,
 )
 from vpeval.audio.io import read_audio
-from vpeval.core.arrays import AnyFloats, Floats, Floats32, read_arrays
+from vpeval.core.arrays import AnyFloats, Floats, Floats32
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
-from vpeval.core.files import atomic_path
+from vpeval.core.files import atomic_path, read_arrays
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import first_few
 from vpeval.embeddings import plda

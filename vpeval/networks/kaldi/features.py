@@ -17,9 +17,9 @@ import numpy as np
 from vpeval.audio.io import RATE
 from vpeval.core.arrays import Bools, Floats32
 from vpeval.core.errors import InputError
+from vpeval.core.files import read_lines
 from vpeval.core.lazy import require
 from vpeval.core.seeds import generator
-from vpeval.core.tables import read_lines
 
 log = logging.getLogger(__name__)
 

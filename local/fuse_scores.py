@@ -1,7 +1,7 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
 """Fuse the scores of several attackers, with weights from development trials.
 
-Usage: local/fuse_scores.py [options] --train <data-dir> <scores>,... [--train ...] <data-dir> <scores>,... <fused-scores>
+Usage: local/fuse_scores.py [options] --train <data-dir> <scores>,... [--train ...] <data-dir> <scores>,... <out>
  e.g.: local/fuse_scores.py --train data/mini_dev_trials_f exp/ecapa/dev_f,exp/resnet/dev_f \\
          data/mini_test_trials_f exp/ecapa/test_f,exp/resnet/test_f exp/fusion/test_f
 
@@ -25,13 +25,13 @@ def main() -> None:
     parser.add_argument("--seed", type=script.natural, default=0, help="of the parts of the development speakers (0)")
     parser.add_argument("data", metavar="data-dir")
     parser.add_argument("scores", metavar="scores,...")
-    parser.add_argument("out", metavar="fused-scores")
+    parser.add_argument("out", metavar="out")
     args = parser.parse_args()
     development, subject = [scored_set(*words) for words in args.train], scored_set(args.data, args.scores)
     names = args.attackers or [str(number) for number in range(1, len(subject.scores) + 1)]
     for one in (*development, subject):
         if len(one.scores) != len(names):
-            raise InputError(f"{len(one.scores)} files of scores for {len(names)} attackers; give one of each", one.data)
+            raise InputError(f"{len(one.scores)} score files for {len(names)} attackers; give one of each", one.data)
     fusion = learn_weights(names, development)
     if subject in development:
         trials, fused = fuse_held_out(names, development, development.index(subject), args.seed)

@@ -6,7 +6,7 @@ Usage: local/score_uar.py [options] <data-dir> <predictions> <out.jsonl>
 
 <predictions> has lines <utterance> <emotion>. The data directory has utt2emo and, for the challenge's mean over folds,
 spk2fold. An utterance without prediction counts as wrong. The record of the UAR has an interval over speakers and the
-chance level.
+chance level. Several directories and files, separated by commas, are read as one set.
 """
 
 from vpeval.cli.scorers import run_scorer

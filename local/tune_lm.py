@@ -6,6 +6,7 @@ Usage: local/tune_lm.py [options] <lm.arpa> <tune-ref> <tune-nbest> <nbest> <out
 
 Tries all weights on <tune-nbest>, rescores <nbest> with those that give the fewest word errors, writes the words, and
 prints the weights as <lmwt>_<wip>. The challenge tunes on the scored set itself: to do so, give that set twice.
+Several files of one kind, separated by commas, are read as one.
 """
 
 import argparse
@@ -16,8 +17,10 @@ from vpeval.asr.nbest import read_nbest
 from vpeval.asr.rescoring import Weights, choose_texts
 from vpeval.cli import script
 from vpeval.core.errors import InputError
-from vpeval.core.files import read_table, write_table
+from vpeval.core.files import write_table
 from vpeval.data.text import NORMALIZERS
+from vpeval.measures.base import split_paths
+from vpeval.measures.recognition import read_joined
 
 
 def main() -> None:
@@ -40,8 +43,11 @@ def main() -> None:
     normalize = NORMALIZERS[args.normalizer]
     lm = read_arpa(args.lm)
     grid = [Weights(lmwt, wip) for lmwt in args.lmwt for wip in args.wip]
-    refs = read_table(args.tune_ref, "text", empty=True)
-    tune_nbest, nbest = read_nbest(args.tune_nbest), read_nbest(args.nbest)
+    refs = read_joined(args.tune_ref, "text")
+    tune_nbest, nbest = (
+        {utt: rows for path in split_paths(names) for utt, rows in read_nbest(path).items()}
+        for names in (args.tune_nbest, args.nbest)
+    )
     try:
         chosen = choose_texts(nbest, tune_nbest, lm, refs, normalize, grid)
     except InputError as error:

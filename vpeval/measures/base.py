@@ -263,6 +263,11 @@ def read_speaker_values(path: str | PathLike[str]) -> list[SpeakerValue]:
     return values
 
 
+def split_paths(names: str) -> list[Path]:
+    """One path, or several that are separated by commas."""
+    return [Path(names)] if Path(names).exists() else [Path(name) for name in names.split(",")]
+
+
 def gender_of(data: Path) -> str:
     """The gender of a set, where all of its speakers share one."""
     path = data / "spk2gender"

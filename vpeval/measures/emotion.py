@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from vpeval.core.errors import InputError
 from vpeval.core.files import read_table, write_table
 from vpeval.data.layout import first_few
-from vpeval.measures.base import RECORDS, Input, Measure, Resampling, Result, Scorer, Scores
+from vpeval.measures.base import RECORDS, Input, Measure, Resampling, Result, Scorer, Scores, split_paths
 from vpeval.metrics.intervals import interval_notes
 from vpeval.metrics.uar import chance_level, score_emotions, uar_interval
 from vpeval.records.metrics import BY_SET, KEY, OVERVIEW, SUMMARY, UTILITY, Metric
@@ -95,7 +95,8 @@ def _counts(emotion: str, utt2emo: Mapping[str, str]) -> dict[str, int]:
 
 
 def _score_files(inputs: Mapping[str, Any], options: Resampling, out: Path) -> Scores:
-    return Scores(score_predictions([Path(inputs["data_dir"])], [Path(inputs["predictions"])], options))
+    data, predictions = (split_paths(inputs[name]) for name in ("data_dir", "predictions"))
+    return Scores(score_predictions(data, predictions, options))
 
 
 SCORER = Scorer((Input("data-dir"), Input("predictions")), Resampling, _score_files)
@@ -153,11 +154,9 @@ class Emotion(Result):
         return f"UAR {records[0].value:.2f} %, chance {records[0].notes['chance']:.2f} %"
 
     def commands(self) -> list[list[str]]:
-        """Compare predictions with labels, for a set that is one data directory."""
-        if len(self._data) > 1:
-            return []
-        files = [str(self._data[0]), str(self._predicted[0]), str(self.out / RECORDS)]
-        return [["local/score_uar.py", *self.tag_words(), *files]]
+        """Compare predictions with labels."""
+        files = [",".join(map(str, paths)) for paths in (self._data, self._predicted)]
+        return [["local/score_uar.py", *self.tag_words(), *files, str(self.out / RECORDS)]]
 
 
 def _results(plan: Plan) -> list[Emotion]:

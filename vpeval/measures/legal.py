@@ -21,7 +21,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.data.attributes import Attribute, combined, read_attribute, read_attributes
 from vpeval.embeddings.speaker_vectors import Embeddings, join, read_embeddings, read_pooled
-from vpeval.measures.base import AttackResult, Input, Resampling, SpeakerValue, option
+from vpeval.measures.base import AttackResult, Input, Resampling, SpeakerValue, option, split_paths
 from vpeval.metrics.intervals import interval_notes, mean_intervals, multiplicities, studentised_interval
 from vpeval.metrics.linkability import continued, linkability_at, rank_counts, subsample_ranks
 from vpeval.records.record import Record
@@ -339,8 +339,8 @@ def read_inputs(
 
 def read_directories(names: str) -> Embeddings:
     """One embedding directory, or several that are separated by commas and pooled."""
-    paths = names.split(",")
-    return read_embeddings(paths[0]) if len(paths) == 1 else read_pooled(tuple(map(Path, paths)))
+    paths = split_paths(names)
+    return read_embeddings(paths[0]) if len(paths) == 1 else read_pooled(tuple(paths))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import read_table, write_table, write_text
 from vpeval.data.layout import first_few
 from vpeval.data.text import NORMALIZERS
-from vpeval.measures.base import RECORDS, Input, Measure, Resampling, Result, Scorer, Scores, option
+from vpeval.measures.base import RECORDS, Input, Measure, Resampling, Result, Scorer, Scores, option, split_paths
 from vpeval.metrics.wer import (
     ErrorCounts,
     PairedTest,
@@ -317,12 +317,19 @@ def _read_rates(hyp: str, inputs: Mapping[str, Any], options: Options) -> Rates:
     """The rates of the transcripts in file `hyp`."""
     ref, utt2spk, spk2gender = (inputs[name] for name in ("ref", "utt2spk", "spk2gender"))
     speech = Speech(
-        read_table(ref, "text", empty=True),
-        read_table(utt2spk, "speaker") if utt2spk else None,
-        read_table(spk2gender, "gender") if spk2gender else None,
+        read_joined(ref, "text"),
+        read_joined(utt2spk, "speaker") if utt2spk else None,
+        read_joined(spk2gender, "gender") if spk2gender else None,
         *map(str, (ref, utt2spk, spk2gender)),
     )
-    return score_recognition(speech, read_table(hyp, "text", empty=True), options, hyp)
+    return score_recognition(speech, read_joined(hyp, "text"), options, hyp)
+
+
+def read_joined(names: str, noun: str) -> dict[str, str]:
+    """One table, or several that are separated by commas."""
+    return {
+        key: value for path in split_paths(names) for key, value in read_table(path, noun, empty=noun == "text").items()
+    }
 
 
 SCORER = Scorer(
@@ -438,12 +445,35 @@ class Recognition(Result):
         return output.score_rescored(decoded, tuning, lms)
 
     def commands(self) -> list[list[str]]:
-        """Count the errors in the texts that were compared."""
-        if self.recogniser.own or self.recogniser.lms:
-            return []
-        words = ["--normalizer", self.plan.text_rules, "--utt2spk", str(self.out / "utt2spk"), *self.tag_words()]
-        files = [str(self.out / name) for name in ("ref", "hyp", RECORDS)]
-        return [["local/score_wer.py", *words, *files]]
+        """Count the errors; with every language model, where there are several."""
+        if not (lms := self.recogniser.own or (tuple(LMS) if self.recogniser.lms else ())):
+            return [self._score_command(_join(self.decoded(self.joined), "text"), self.out / RECORDS)]
+        found = []
+        for lm in lms:
+            hyp = _join(self.decoded(self.joined), f"text_{lm}")
+            if self.recogniser.lms:
+                hyp = str(self.out / f"decode_tg{lm}/text")
+                found.append(self._tune_command(lm, hyp))
+            found.append([*self._score_command(hyp, self.out / f"{lm}.jsonl", "--param", f"lm={lm}")])
+        return found
+
+    def _score_command(self, hyp: str, out: Path, *more: str) -> list[str]:
+        data = self.data(self.joined)
+        words = ["--normalizer", self.plan.text_rules]
+        for name in ("utt2spk", "spk2gender"):
+            words += [f"--{name}", _join(data, name)] if all((path / name).is_file() for path in data) else []
+        return ["local/score_wer.py", *words, *more, *self.tag_words(), _join(data, "text"), hyp, str(out)]
+
+    def _tune_command(self, lm: str, hyp: str) -> list[str]:
+        other = self.tuned_on
+        nbests = [_join(self.decoded(joined), "nbest") for joined in (other, self.joined)]
+        words = ["local/tune_lm.py", "--normalizer", self.plan.text_rules, str(self.plan.lm_dir / f"{lm}.arpa")]
+        return [*words, _join(self.data(other), "text"), *nbests, hyp]
+
+
+def _join(places: Sequence[Path], name: str) -> str:
+    """Files of this name, as scorers take several."""
+    return ",".join(str(place / name) for place in places)
 
 
 def _results(plan: Plan) -> list[Recognition]:

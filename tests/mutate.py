@@ -52,7 +52,9 @@ class _Essence(ast.NodeTransformer):
 
     # Sizes of blocks in which something is computed, numbers up to which it is computed in another, slower way, and
     # bounds of rounding errors below which it is computed once more: they decide how long it takes.
-    _COST = re.compile(r"_?(ROWS|CELLS|SAMPLE|BLOCK|BATCH_CELLS|CACHED|PAIRS|GROUP|KEEP|EXACT|BINS|SLACK)|in_float\d\d")
+    _COST = re.compile(
+        r"_?(ROWS|CELLS|SAMPLE|BLOCK|BATCH_CELLS|CACHED|PAIRS|GROUP|KEEP|EXACT|SMALL|BINS|SLACK)|in_float\d\d"
+    )
 
     def _is_cost(self, node: ast.AST) -> bool:
         return any(isinstance(one, ast.Name) and self._COST.fullmatch(one.id) for one in ast.walk(node))

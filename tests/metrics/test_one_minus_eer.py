@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 from vpeval.core.seeds import generator
+from vpeval.metrics.intervals import multiplicities, rate_interval
 from vpeval.metrics.one_minus_eer import compare_all
 from vpeval.metrics.ranks import count_rivals
 from vpeval.metrics.scores import eer_rocch, pool
@@ -130,3 +131,34 @@ def test_it_depends_neither_on_scale_nor_on_the_precision_of_storage(seed, expon
     assert plain == one_minus_eer(enroll.astype(float), test.astype(float), *arguments)
     scale = 10.0**exponent
     assert plain == one_minus_eer(scale * enroll.astype(float), scale * test.astype(float), *arguments)
+
+
+def test_many_continuous_scores_are_sorted_exactly_between_the_target_scores():
+    rng = np.random.default_rng(10)
+    enroll = rng.standard_normal((400, 6))
+    test = enroll + rng.standard_normal((400, 6))
+    scores = test / np.linalg.norm(test, axis=1, keepdims=True) @ (enroll / np.linalg.norm(enroll, axis=1)[:, None]).T
+    target = np.eye(400, dtype=bool)
+    found = compare_all(enroll, test, np.arange(400), [400], resamples=0)
+    expected = 1 - eer_rocch(pool(scores[target], scores[~target])).value
+    assert found.eers[0].value == pytest.approx(expected, abs=1e-12)
+    assert found.rivals.above.tolist() == (scores > scores[target][:, None]).sum(axis=1).tolist()
+
+
+@pytest.mark.parametrize("n", [5, 30])
+def test_the_interval_is_that_of_test_speakers_written_out_as_often_as_they_are_drawn(vectors, n):
+    enroll, test, owner = vectors
+    order = generator(1, "one minus eer").permutation(30)
+    scores = test / np.linalg.norm(test, axis=1, keepdims=True) @ (enroll / np.linalg.norm(enroll, axis=1)[:, None]).T
+    place = np.argsort(order)[owner]
+    targets = scores[np.arange(20), owner]
+    others = np.array([np.delete(row, own)[: n - 1] for row, own in zip(scores[:, order], place, strict=True)])
+    samples = [
+        eer_rocch(pool(np.repeat(targets, drawn), np.repeat(others, drawn, axis=0).ravel())).value
+        for drawn in multiplicities(20, 50, generator(1, "one minus eer resamples"))
+    ]
+    (found,) = one_minus_eer(enroll, test, owner, [n], resamples=50, seed=1)
+    expected = rate_interval(1 - found.value, np.array(samples), 20, 20, {}, highest=0.5)
+    limits = 1 - expected.upper, 1 - expected.lower
+    assert (found.interval.lower, found.interval.upper) == pytest.approx(limits, abs=1e-9)
+    assert (found.interval.notes["resamples"], found.interval.notes["seed"]) == (50, 1)

@@ -168,3 +168,16 @@ def test_rivals_within_groups_are_counted_among_those_of_the_group():
         members = [j for j in range(20) if groups[j] == groups[own]]
         alone = count_rivals(references[members], inputs[i : i + 1], np.array([members.index(own)]))
         assert (found.above[i], found.tied[i]) == (alone.above[0], alone.tied[0])
+
+
+def test_products_of_crowded_vectors_are_ordered_exactly():
+    rng = np.random.default_rng(8)
+    common = rng.standard_normal(6)
+    references, inputs = (common + 1e-6 * rng.standard_normal((n, 6)) for n in (25, 12))
+    owner = rng.integers(25, size=12)
+    found = count_rivals(references, inputs, owner, "product")
+    for i, own in enumerate(owner):
+        x = [Fraction(float(v)) for v in inputs[i]]
+        products = [sum(a * Fraction(float(b)) for a, b in zip(x, y, strict=True)) for y in references]
+        assert found.above[i] == sum(product > products[own] for product in products)
+        assert found.tied[i] == 0

@@ -80,3 +80,9 @@ def test_in_a_larger_population_each_other_shares_the_attributes_independently()
 def test_fewer_than_two_speakers_are_refused(true, sizes):
     with pytest.raises(ValueError, match="two or more speakers"):
         uniqueness(np.array([0]), np.array([0]), np.array(true), sizes)
+
+
+def test_two_speakers_are_enough():
+    found = uniqueness(np.array([0, 1]), np.array([0, 1]), np.array([0, 1]), [2])
+    assert (found.left.tolist(), found.alone.tolist()) == ([[1, 1]], [[1, 1]])
+    assert found.chance["found"].tolist() == [0.5]

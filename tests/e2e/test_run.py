@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -200,14 +202,54 @@ def test_whatever_the_order_of_attackers_like_stands_beside_like(finished, order
     finished.run("--stage", "4")
 
 
-def test_only_steps_that_depend_on_a_changed_module_are_done_again(finished):
-    module = finished.path / "vpeval/metrics/linkability.py"
-    before = module.read_text()
+@contextmanager
+def edited(clone, modules, text):
+    """The clone with a line at the end of some modules."""
+    before = {module: module.read_text() for module in modules}
+    for module, content in before.items():
+        module.write_text(content + text)
     try:
-        module.write_text(before + "\n# a remark\n")
-        output = finished.run("--stage", "6", "--stop-stage", "9")
+        yield clone
     finally:
-        module.write_text(before)
-    made = [line for line in output.splitlines() if line.startswith("exp/tiny/runs/")]
-    assert made and all("/linkability_" in line for line in made)
-    finished.run("--stage", "8", "--stop-stage", "8")
+        for module, content in before.items():
+            module.write_text(content)
+
+
+def made(output):
+    """The outputs that a run has made."""
+    return [line.split(": ")[0] for line in output.splitlines() if line.startswith(("exp/tiny/", "data/"))]
+
+
+def test_a_comment_in_every_module_makes_nothing_again(finished):
+    with edited(finished, (finished.path / "vpeval").rglob("*.py"), "\n# a remark\n"):
+        assert made(finished.run("--stop-stage", "11")) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "stages", "expected"),
+    [
+        ("measures/linkability", ("6", "9"), "runs/[a-z]+/linkability_"),
+        ("metrics/one_minus_eer", ("6", "9"), "runs/[a-z]+/linkability_"),
+        ("measures/disclosure", ("6", "9"), "runs/[a-z]+/srd_"),
+        ("networks/neural", ("3", "5"), "embeddings/ecapa/|asv/ecapa_plda-mcadams"),
+        ("anon/mcadams", ("3", "3"), "data/tiny_[a-z_]+_mcadams"),
+    ],
+)
+def test_a_changed_module_makes_exactly_its_results_again(finished, module, stages, expected):
+    stage, last = stages
+    with edited(finished, [finished.path / f"vpeval/{module}.py"], "\nEDITED = 1\n"):
+        found = made(finished.run("--stage", stage, "--stop-stage", last))
+    assert found and all(re.search(expected, place) for place in found), found
+    finished.run("--stage", "3", "--stop-stage", "9")
+
+
+def test_what_other_code_made_is_kept_where_a_person_accepts_it_and_the_results_say_so(finished):
+    with edited(finished, [finished.path / "vpeval/networks/neural.py"], "\nEDITED = 1\n"):
+        output = finished.run("--accept-code", "true")
+        assert "embeddings of" not in output and "kept although vpeval/networks/neural.py changed" in output
+        assert "accepted: made before changes of vpeval/networks/neural.py" in output
+        notes = {record.notes.get("accepted_code") for record in results(finished.path) if record.attacker == "ecapa"}
+        assert notes == {"vpeval/networks/neural.py"}
+    output = finished.run("--stage", "4")
+    assert "embeddings of" in output
+    assert not any("accepted_code" in record.notes for record in results(finished.path))

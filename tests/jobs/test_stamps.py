@@ -1,4 +1,5 @@
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -172,3 +173,43 @@ def test_a_step_that_has_to_be_done_says_why(out: Path) -> None:
     assert why(out / STAMP, changed, [out]) == "changed: option seed, input data/b, module vpeval/core/files.py"
     (out / "scores").write_text("a b 2\n")
     assert why(out / STAMP, PRINT, [out]) == "its files were touched"
+
+
+CHANGED = Fingerprint({"seed": "0"}, {"data/a": "x"}, {"vpeval/core/files.py": "z"}, {"numpy": "3.0"})
+
+
+def test_a_change_of_code_alone_is_kept_where_it_is_accepted_and_noted(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert why(out / STAMP, CHANGED, [out]) == "changed: module vpeval/core/files.py, package numpy"
+    monkeypatch.setenv(stamps.ACCEPT_CODE, "true")
+    assert why(out / STAMP, CHANGED, [out]) == ""
+    monkeypatch.delenv(stamps.ACCEPT_CODE)
+    assert is_current(out / STAMP, CHANGED, [out])
+    assert stamps.accepted_code(out) == {"vpeval/core/files.py", "numpy"}
+
+
+@pytest.mark.parametrize("other", [{"options": {"seed": "1"}}, {"inputs": {"data/a": "y"}}])
+def test_other_inputs_and_options_are_never_accepted(
+    out: Path, monkeypatch: pytest.MonkeyPatch, other: dict[str, dict[str, str]]
+) -> None:
+    monkeypatch.setenv(stamps.ACCEPT_CODE, "true")
+    assert why(out / STAMP, replace(CHANGED, **other), [out]).startswith("changed: ")
+    assert stamps.accepted_code(out) == set()
+
+
+def test_touched_outputs_are_never_accepted(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(stamps.ACCEPT_CODE, "true")
+    (out / "scores").write_text("a b 2\n")
+    assert why(out / STAMP, CHANGED, [out]).startswith("changed: ")
+
+
+def test_what_was_accepted_of_an_input_is_known_of_what_is_made_from_it(
+    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(stamps.ACCEPT_CODE, "true")
+    assert is_current(out / STAMP, CHANGED, [out])
+    (tmp_path / "scored").mkdir()
+    write_stamp(tmp_path / "scored" / STAMP, fingerprint([out], {}), [tmp_path / "scored"])
+    assert stamps.accepted_code(tmp_path / "scored") == {"vpeval/core/files.py", "numpy"}

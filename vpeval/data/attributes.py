@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from os import PathLike
@@ -103,20 +103,29 @@ def read_attribute(path: str | PathLike[str]) -> Attribute:
 
 def read_attributes(directories: Sequence[Path]) -> list[Attribute]:
     """The attributes that all of the data directories have, in the order of names; a speaker has one value of each."""
+    return read_tables(shared_tables(directories))
+
+
+def shared_tables(directories: Sequence[Path]) -> list[Path]:
+    """The tables of attributes that all of the data directories have, in the order of names."""
     names = [{name for name in layout.present(directory) if layout.is_attribute(name)} for directory in directories]
     shared = set.intersection(*names) if names else set()
     if some := sorted(set().union(*names) - shared):
         _log_left_out(layout.first_few(some))
-    found = []
-    for name in sorted(shared):
-        values: dict[str, str] = {}
-        for directory in directories:
-            for spk, value in read_attribute(directory / name).values.items():
-                if values.setdefault(spk, value) != value:
-                    message = f"speaker '{spk}' is '{value}' here, but '{values[spk]}' in another set; correct one"
-                    raise InputError(message, directory / name)
-        found.append(Attribute(name.removeprefix("spk2"), values))
-    return found
+    return [directory / name for name in sorted(shared) for directory in dict.fromkeys(directories)]
+
+
+def read_tables(paths: Iterable[str | PathLike[str]]) -> list[Attribute]:
+    """The attributes of tables; those of the same name hold the same attribute of several sets."""
+    found: dict[str, dict[str, str]] = {}
+    for path in paths:
+        table = read_attribute(path)
+        values = found.setdefault(table.name, {})
+        for spk, value in table.values.items():
+            if values.setdefault(spk, value) != value:
+                message = f"speaker '{spk}' is '{value}' here, but '{values[spk]}' in another set; correct one"
+                raise InputError(message, path)
+    return [Attribute(name, values) for name, values in found.items()]
 
 
 @cache

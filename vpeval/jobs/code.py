@@ -83,13 +83,13 @@ def _file_of_maker(maker: Maker) -> Path:
 @cache
 def _imported(file: Path) -> tuple[Path, ...]:
     """Files of the toolkit that a file imports, with the packages they are in."""
-    files = {path for name in _names(_tree(file)) for path in _with_packages(name)}
+    files = {path for name in _names(_tree(file, file.stat().st_mtime_ns)) for path in _with_packages(name)}
     return tuple(sorted(files))
 
 
 @cache
 def _third_parties(file: Path) -> frozenset[str]:
-    return frozenset(name.partition(".")[0] for name in _names(_tree(file)))
+    return frozenset(name.partition(".")[0] for name in _names(_tree(file, file.stat().st_mtime_ns)))
 
 
 def _names(tree: ast.AST) -> Iterator[str]:
@@ -136,13 +136,13 @@ def _version(distribution: str) -> str:
 def _digest(file: Path, changed: int) -> str:
     """SHA-256 of what a module computes; `changed` is the time of its last change."""
     parts: list[str] = []
-    _dump(_tree(file), parts)
+    _dump(_tree(file, changed), parts)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 @cache
-def _tree(file: Path) -> ast.Module:
-    """The syntax tree of a module without what does not compute."""
+def _tree(file: Path, changed: int) -> ast.Module:
+    """The syntax tree of a module, last changed at a time, without what does not compute."""
     tree = ast.parse(file.read_bytes())
     _strip(tree)
     return tree

@@ -31,7 +31,7 @@ from vpeval.asv.attribute_models import MANY_SPEAKERS, Kernels, Space, collect
 from vpeval.core.arrays import Bools, Counts, Floats
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
-from vpeval.data.attributes import FEWEST, Attribute, read_attribute, read_attributes
+from vpeval.data.attributes import FEWEST, Attribute, read_attributes, read_tables, shared_tables
 from vpeval.embeddings.speaker_vectors import Embeddings, read_pooled
 from vpeval.measures.base import RECORDS, AttackResult, Input, Measure, Resampling, Scorer, Scores, SpeakerValue, option
 from vpeval.measures.legal import (
@@ -437,7 +437,7 @@ def _per_speaker(values: Floats | Bools, owner: Counts) -> Floats:
 
 def _score_files(inputs: Mapping[str, Any], options: Options, out: Path) -> Scores:
     tables = inputs["attribute_table"]
-    attributes = [read_attribute(path) for path in tables.replace(",", " ").split()]
+    attributes = read_tables(tables.replace(",", " ").split())
     train, test = (read_directories(inputs[name]) for name in ("train_dir", "test_dir"))
     scores = score_inference(train, test, attributes, options)
     if not scores.records:
@@ -527,8 +527,8 @@ class InferenceResult(AttackResult):
     def commands(self) -> list[list[str]]:
         """Pool the sets, learn and attack."""
         plan, attack = self.plan, self.attack
-        tables = ",".join(map(str, plan.attribute_tables(self._sets)))
-        words = ["--n-utts", f"{plan.legal_utts},all", "--n-speakers", plan.legal_sizes]
+        tables = ",".join(map(str, shared_tables([plan.original(name) for name in self._sets])))
+        words = ["--n-utts", f"{plan.legal_utts},all?", "--n-speakers", f"{plan.legal_sizes}?"]
         words += ["--population", str(plan.settings.population), "--similarity", attack.attacker.similarity]
         train = ",".join(str(attack.enrolled(name)) for name in self._sets)
         test = ",".join(str(attack.tried(name)) for name in self._tests)

@@ -19,7 +19,7 @@ import numpy as np
 from vpeval.core.arrays import Bools, Counts, Floats
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
-from vpeval.data.attributes import Attribute, combined, read_attribute, read_attributes
+from vpeval.data.attributes import Attribute, combined, read_attributes, read_tables, shared_tables
 from vpeval.embeddings.speaker_vectors import Embeddings, join, read_embeddings, read_pooled
 from vpeval.measures.base import AttackResult, Input, Resampling, SpeakerValue, option, split_paths
 from vpeval.metrics.intervals import interval_notes, mean_intervals, multiplicities, studentised_interval
@@ -51,12 +51,13 @@ class Sizes:
 
 
 def sizes_option(flag: str, default: str, help: str, least: int = 1, has_all: bool = True) -> Any:
-    """A field of an options dataclass that takes a list of sizes."""
+    """A field of an options dataclass that takes a list of sizes; after a question mark, missing ones are left out."""
 
-    def parse(text: str | None) -> Sizes:
-        return parse_sizes(flag, text, default, least, has_all)
+    def parse(text: str) -> Sizes:
+        numbers = text.removesuffix("?")
+        return parse_sizes(flag, None if numbers != text else numbers, numbers, least, has_all)
 
-    return option(parse(None), f"{help} ({default})", "LIST", parse, flag=flag)
+    return option(parse(f"{default}?"), f"{help}; 'LIST?': those that there are ({default}?)", "LIST", parse, flag=flag)
 
 
 def parse_sizes(option: str, given: str | None, default: str, least: int = 1, has_all: bool = True) -> Sizes:
@@ -333,7 +334,7 @@ def read_inputs(
     from vpeval.asv.backend import read_comparison
 
     enroll, test = (read_directories(inputs[name]) for name in ("enroll_dir", "test_dir"))
-    sides = side_information([read_attribute(path) for path in inputs["side"]])
+    sides = side_information(read_tables(inputs["side"]))
     return enroll, test, read_comparison(inputs["backend"]), UseCase(sides, options.population)
 
 
@@ -405,7 +406,7 @@ class PopulationResult(AttackResult):
     def scorer_words(self) -> list[str]:
         """Inputs and options that both scorers share."""
         plan, attack = self.plan, self.attack
-        tables = plan.attribute_tables(dict.fromkeys((*self.sides.enrolls, *self.sides.tests)))
+        tables = shared_tables([plan.original(name) for name in (*self.sides.enrolls, *self.sides.tests)])
         words = [word for table in tables for word in ("--side", str(table))]
         words += ["--backend", str(attack.backend)] if attack.backend else []
         words += ["--population", str(plan.settings.population), *self.tag_words(), *self.param_words()]

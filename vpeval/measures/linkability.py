@@ -244,7 +244,7 @@ class LinkabilityResult(PopulationResult):
 
     def commands(self) -> list[list[str]]:
         """Pool the sets and link; a fusion has no scorer of its own."""
-        sizes = ["--n-enroll", f"{self.plan.legal_sizes}", "--n-utts", f"{self.plan.legal_utts},all"]
+        sizes = ["--n-enroll", f"{self.plan.legal_sizes}?", "--n-utts", f"{self.plan.legal_utts},all?"]
         return [] if self.attack.members else [["local/score_linkability.py", *sizes, *self.scorer_words()]]
 
 

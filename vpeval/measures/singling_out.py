@@ -280,7 +280,7 @@ class SinglingOutResult(PopulationResult):
 
     def commands(self) -> list[list[str]]:
         """Pool the sets and single out; a fusion has no scorer of its own."""
-        sizes = ["--n-speakers", self.plan.legal_sizes, "--n-utts", self.plan.legal_utts]
+        sizes = ["--n-speakers", f"{self.plan.legal_sizes}?", "--n-utts", f"{self.plan.legal_utts}?"]
         return [] if self.attack.members else [["local/score_singling_out.py", *sizes, *self.scorer_words()]]
 
 

@@ -24,8 +24,8 @@ from vpeval.records.names import SetName
 from vpeval.records.record import Record, write_records
 
 if TYPE_CHECKING:
-    from vpeval.measures.verification import Verification
-    from vpeval.plan.plan import Plan
+    from vpeval.plan.plan import Attack, Plan
+    from vpeval.plan.recipe import Pair
 
 STRONGEST = "strongest_attack"
 METRICS = (
@@ -143,10 +143,10 @@ def sets_in_words(record: Record) -> str:
 
 @dataclass(frozen=True)
 class StrongestAttack(Result):
-    """The strongest attack on the sets of a partition, out of all `scored`."""
+    """The strongest of all attacks on the sets of a partition."""
 
     partition: str
-    scored: tuple[Verification, ...]
+    scored: tuple[tuple[Attack, Pair], ...]
     stage = 6
 
     @property
@@ -157,12 +157,17 @@ class StrongestAttack(Result):
     @property
     def inputs(self) -> tuple[Path, ...]:
         """All scores, and their trials."""
-        return tuple(dict.fromkeys(path for one in self.scored for path in one.scored))
+        plan, found = self.plan, dict[Path, None]()
+        for attack, pair in self.scored:
+            data = plan.trials_of(attack, pair)
+            paths = (plan.verification_of(attack, pair) / "scores", data / "trials", data / "utt2spk")
+            found |= dict.fromkeys(paths)
+        return tuple(found)
 
     @property
     def options(self) -> Mapping[str, object]:
         """The attacks among which it is chosen."""
-        return {"attacks": sorted({f"{one.attack.tags} {one.attack.names}" for one in self.scored})}
+        return {"attacks": sorted({f"{attack.tags} {attack.names}" for attack, _ in self.scored})}
 
     @property
     def tags(self) -> dict[str, str]:
@@ -173,10 +178,11 @@ class StrongestAttack(Result):
     def make(self, out: Path) -> str:
         """Choose."""
         attacks: dict[tuple[str, str, str], list[AttackedSet]] = {}
-        for one in self.scored:
-            key = one.attack.attacker.name, one.attack.condition, one.attack.names[0]
-            attacks.setdefault(key, []).append(AttackedSet(one.data(one.pair), one.out / "scores"))
-        names = dict.fromkeys(one.pair.trials for one in self.scored)
+        for attack, pair in self.scored:
+            key = attack.attacker.name, attack.condition, attack.names[0]
+            scores = self.plan.verification_of(attack, pair) / "scores"
+            attacks.setdefault(key, []).append(AttackedSet(self.plan.trials_of(attack, pair), scores))
+        names = dict.fromkeys(pair.trials for _, pair in self.scored)
         shares = weights(names) if all(map(SetName.parse, names)) else dict.fromkeys(names, 1)
         found = score_strongest(
             [AttackedSets(*key, tuple(sets)) for key, sets in attacks.items()],
@@ -193,13 +199,12 @@ class StrongestAttack(Result):
 
 def strongest_attacks(plan: Plan) -> list[StrongestAttack]:
     """One result for every partition; attacks on original speech are not on the system."""
-    from vpeval.measures.verification import verifications
-
-    scored = [one for one in verifications(plan) if one.attack.condition != "oo"]
+    attacks = [attack for attack in plan.attacks if attack.condition != "oo"]
+    scored = [(attack, pair) for attack in attacks for pair in plan.recipe.asv_pairs]
     found = []
     for partition in _PARTITIONS:
         # What is not of the development part is test data.
-        own = tuple(one for one in scored if (_is_dev(one.pair.trials)) == (partition == "dev"))
+        own = tuple(one for one in scored if _is_dev(one[1].trials) == (partition == "dev"))
         if own:
             found.append(StrongestAttack(plan, partition, own))
     return found

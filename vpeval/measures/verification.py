@@ -334,14 +334,12 @@ class Verification(Result):
 
     def data(self, pair: Pair) -> Path:
         """Where the trials are: an anonymised set may lack some of them."""
-        return self.plan.data_of(pair.trials, self.attack.condition[1])
+        return self.plan.trials_of(self.attack, pair)
 
     @property
     def out(self) -> Path:
         """The names of attacker and sets are part of it."""
-        sides = zip((self.pair.enrolls, self.pair.trials), self.attack.condition, strict=True)
-        names = "-".join(self.plan.data_of(name, side).name for name, side in sides)
-        return self.plan.run_of(self.attack.system) / f"ASV_{self.attack.attacker.name}-{names}"
+        return self.plan.verification_of(self.attack, self.pair)
 
     @property
     def inputs(self) -> tuple[Path, ...]:

@@ -232,6 +232,16 @@ class Plan:
         """The data directory of a set, original (o) or anonymised by the system under test (a)."""
         return DATA / version(name, self.system, side)
 
+    def trials_of(self, attack: Attack, pair: Pair) -> Path:
+        """The data directory of the trials of an attack: an anonymised set may lack some of them."""
+        return self.data_of(pair.trials, attack.condition[1])
+
+    def verification_of(self, attack: Attack, pair: Pair) -> Path:
+        """Where the scores of an attack on a pair of sets are."""
+        sides = zip((pair.enrolls, pair.trials), attack.condition, strict=True)
+        names = "-".join(self.data_of(name, side).name for name, side in sides)
+        return self.run_of(attack.system) / f"ASV_{attack.attacker.name}-{names}"
+
     def f0_tracks(self, name: str) -> Path:
         """The F0 of the original speech of a set, which all systems are compared with."""
         return self.exp / "f0" / name / "tracks.npz"

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Time the comparison of five systems: a finished run and four that are worse than it, on purpose and in this order.
+"""Time the comparison of five systems: a finished run and four copies with increasing noise.
 
 Usage: benchmarks/compare.py [<run-dir>]
  e.g.: benchmarks/compare.py exp/mini/runs/mcadams

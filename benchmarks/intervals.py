@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Measure how often the 95 % intervals hold the truth, on speakers drawn from populations whose truth is known.
+"""Measure how often the 95 % intervals contain the true value, on speakers drawn from populations with known values.
 
 Usage: benchmarks/intervals.py [<samples>]
  e.g.: benchmarks/intervals.py 400 >coverage.md

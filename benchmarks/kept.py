@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much of its identification rate on original speech an encoder keeps against a system, beside another encoder.
+"""Compare how much of its identification rate on original speech two encoders keep against a system.
 
 Usage: PYTHONPATH=. python3 benchmarks/kept.py [options] <system> <embeddings> <embeddings> <set> ...
  e.g.: PYTHONPATH=. python3 benchmarks/kept.py mcadams exp/mini/embeddings/ecapa exp/mini/embeddings/nontimbral \

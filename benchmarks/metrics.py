@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Time the scorers of embeddings and trials against what they cannot do without. All ratios come from one run.
+"""Time the scorers of embeddings and trials against their minimal work. All ratios come from one run.
 
 Usage: benchmarks/metrics.py
 
@@ -29,8 +29,8 @@ from vpeval.measures.disclosure import score_srd
 from vpeval.measures.legal import parse_sizes
 from vpeval.measures.linkability import score_linkability
 from vpeval.measures.singling_out import score_singling_out
-from vpeval.metrics.cllr import cllr, dsys, min_cllr, min_dcf, zebra
 from vpeval.metrics.resampling import ScoredTrials
+from vpeval.metrics.score_metrics import cllr, dsys, min_cllr, min_dcf, zebra
 from vpeval.metrics.scores import eer_kaldi, eer_rocch, eer_threshold, pool
 from vpeval.metrics.verification import verification
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Measure everything at the size of Common Voice and of a VoicePrivacy challenge, against what it cannot do without.
+"""Measure everything at the size of Common Voice and of a VoicePrivacy challenge, against its minimal work.
 
 Usage: benchmarks/scale.py [--parts N ...] [row ...]
  e.g.: benchmarks/scale.py

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Stages 0 and 5 to 12 of run.sh on a synthetic VoicePrivacy 2020: what the recipe takes beside its networks.
+"""Stages 0 and 5 to 12 of run.sh on a synthetic VoicePrivacy 2020: the cost of the recipe without its networks.
 
 Usage: benchmarks/scale_recipe.py
 

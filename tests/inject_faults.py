@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Kill runs, fill their disk, take away their terminal and start them twice; the results must not know.
+"""Kill runs, fill their disk, close their terminal and start them twice; the results must stay the same.
 
 Usage: tests/inject_faults.py [--minutes 60] [--faults N] [--seed 0] <clone>
  e.g.: git clone . /tmp/clone && tests/inject_faults.py --minutes 60 /tmp/clone

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install what tests/cluster needs: Slurm and munge as Debian packages, of which nothing is started.
+# Install what tests/cluster needs: Slurm and munge as Debian packages, without starting them.
 set -euo pipefail
 
 packages=(slurmctld slurmd slurm-client munge)

@@ -37,3 +37,19 @@ def test_stoi_is_not_defined_for_other_timing_or_next_to_nothing(speech):
     assert compare(speech, speech[:-1000]) == {}
     assert compare(speech, speech[:-100])["stoi"] > 0.99
     assert compare(speech[:2000], speech[:2000]) == {}
+
+
+class Listener:
+    """Stands for the package speechmos."""
+
+    def run(self, wave, rate):
+        self.wave, self.rate = wave, rate
+        return {"sig_mos": 1, "bak_mos": 2, "ovrl_mos": 3, "p808_mos": 4, "filename": "x"}
+
+
+def test_dnsmos_hears_a_wave_at_16_khz_within_full_scale(monkeypatch):
+    listener = Listener()
+    monkeypatch.setattr(quality, "require", lambda *_: listener)
+    found = quality.dnsmos()(np.array([-1.5, -1.0, -0.5, 0.5, 1.5]))
+    assert found == {"dnsmos_sig": 1, "dnsmos_bak": 2, "dnsmos_ovrl": 3, "dnsmos_p808": 4}
+    assert (listener.wave.tolist(), listener.rate) == ([-1, -1, -0.5, 0.5, 1], 16000)

@@ -181,3 +181,13 @@ def test_products_of_crowded_vectors_are_ordered_exactly():
         products = [sum(a * Fraction(float(b)) for a, b in zip(x, y, strict=True)) for y in references]
         assert found.above[i] == sum(product > products[own] for product in products)
         assert found.tied[i] == 0
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "product", "euclidean"])
+def test_a_rival_that_is_ahead_by_less_than_single_precision_sees_is_ahead(similarity):
+    rng = np.random.default_rng(9)
+    references = rng.standard_normal((40, 5))
+    x = references[3] + 0.5
+    references[7] = references[3] + 1e-10 * (x - references[3])
+    found = count_rivals(references, np.stack([x, x]), np.array([3, 7]), similarity)
+    assert (found.above[0] - found.above[1], found.tied.tolist()) == (1, [0, 0])

@@ -239,3 +239,11 @@ def test_at_least_as_many_scores_as_asked_for_reach_the_cut(size, keep, monkeypa
     assert (scores >= cut).sum() >= min(keep, size)
     if keep < size:
         assert cut <= np.sort(scores)[-keep]
+
+
+def test_every_partition_is_judged_by_itself():
+    centres, folds, counts = make(np.random.default_rng(11), 12, [4] * 12)
+    alone, whole = np.arange(12), np.zeros(12, np.int64)
+    one = singling_out_within(centres, np.arange(12), folds, counts, [12], [alone, whole])
+    other = singling_out_within(centres, np.arange(12), folds, counts, [12], [whole, alone])
+    assert [found.per_speaker.tolist() for found in one] == [found.per_speaker.tolist() for found in other[::-1]]

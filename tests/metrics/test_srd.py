@@ -166,3 +166,10 @@ def test_intervals_keep_the_inputs_of_a_speaker_together():
     # Five of ten speakers: Clopper and Pearson's limits.
     assert (found.lower, found.upper) == pytest.approx((0.1871, 0.8129), abs=0.005)
     assert found == intervals(per_speaker, resamples=20_000)["idr"]
+
+
+@pytest.mark.parametrize("runs", [1, 50])
+def test_the_floor_has_a_value_for_every_run(runs, monkeypatch):
+    monkeypatch.setattr("vpeval.metrics.srd._CELLS", 200)
+    found = floor(100, 31, runs=runs)
+    assert [len(values) for values in (found.max_d, found.mean_d, found.idr, found.rank_spread)] == [runs] * 4

@@ -101,3 +101,12 @@ def test_speakers_without_a_target_in_a_set_are_drawn_again():
     score = np.random.default_rng(9).standard_normal(12) + (enroll == speaker)
     found = strongest({"a": [ScoredTrials(score, enroll == speaker, enroll, speaker)]}, resamples=50)
     assert "2 speakers" in found.interval.notes["no_interval"]
+
+
+@pytest.mark.parametrize("metric", EERS)
+def test_the_upper_limit_of_a_weak_attack_is_the_end_of_its_scale(metric):
+    trials = scored(3, -1.0)
+    found = strongest({"a": [trials]}, metric, resamples=50)
+    record = next(one for one in verification(trials, 50) if one.metric == metric)
+    assert found.interval.upper == record.interval.upper
+    assert (found.interval.upper > 0.5) == (metric != "eer_rocch")

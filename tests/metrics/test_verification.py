@@ -4,9 +4,9 @@ from mpmath import mp
 
 from vpeval.core.seeds import generator
 from vpeval.metrics import verification as module
-from vpeval.metrics.cllr import dsys_null, dsys_pav, level_of_strangers
 from vpeval.metrics.intervals import multiplicities, rate_interval, studentised_interval
 from vpeval.metrics.resampling import ScoredTrials
+from vpeval.metrics.score_metrics import dsys_null, dsys_pav, level_of_strangers
 from vpeval.metrics.scores import Eer, bengio_mariethoz, eer_rocch, pool
 from vpeval.metrics.verification import paired_difference, verification
 
@@ -238,3 +238,10 @@ def test_two_systems_that_differ_by_the_same_for_all_have_that_difference_for_ce
     assert (found.lower, found.upper) == (0.25, 0.25)
     assert module._difference_interval(0.25, np.full(9, 0.25), 3, {}).lower is None
     assert module._difference_interval(0.25, np.empty(0), 8, {}).lower is None
+
+
+def test_nothing_is_drawn_again_where_every_resample_has_both_classes():
+    trials = cross_product(enrolled=6, speakers=6)
+    drawn = multiplicities(6, 20, generator(0, "verification"))
+    assert (np.count_nonzero(drawn, axis=1) > 1).all()
+    assert module._resample(trials, 20, 0)[1] == 0

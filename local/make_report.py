@@ -20,7 +20,7 @@ from vpeval.report.page import Context, build
 def main() -> None:
     """Read the runs, write the page."""
     parser = script.Parser(__doc__)
-    parser.add_argument("--figures", type=Path, metavar="DIR", help="drawn figures (figures/ beside <out.html>)")
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="drawn figures (figures/ next to <out.html>)")
     parser.add_argument("--data-dir", type=Path, default=Path("data"), help="data directories, for audio (data)")
     parser.add_argument("--edition", choices=editions(), default="2020", help="its EER is shown (2020)")
     parser.add_argument("--command-line", default="", metavar="TEXT", help="command of the run, to be shown")

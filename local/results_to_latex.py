@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--attackers", type=str.split, default=[], metavar="LIST", help="attackers (all)")
     parser.add_argument("--systems", type=str.split, default=[], metavar="LIST", help="systems, in this order (all)")
     parser.add_argument("--intervals", type=script.boolean, default=True, help="true: with intervals (true)")
-    parser.add_argument("--out-dir", type=Path, help="default: latex/ beside the first input")
+    parser.add_argument("--out-dir", type=Path, help="default: latex/ next to the first input")
     parser.add_argument("results", nargs="+", type=Source.parse)
     args = parser.parse_args()
 

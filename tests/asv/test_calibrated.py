@@ -10,7 +10,7 @@ from vpeval.asv.backend import LogLikelihoodRatio, Settings
 from vpeval.asv.backend_training import estimate_calibrated
 from vpeval.embeddings.plda import Prior
 from vpeval.embeddings.speaker_vectors import group
-from vpeval.metrics.cllr import cllr, min_cllr
+from vpeval.metrics.score_metrics import cllr, min_cllr
 from vpeval.metrics.scores import pool
 
 ROOT = Path(__file__).parents[2]

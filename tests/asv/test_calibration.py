@@ -3,7 +3,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from vpeval.asv.backend import fit_calibration
-from vpeval.metrics.cllr import cllr, min_cllr
+from vpeval.metrics.score_metrics import cllr, min_cllr
 from vpeval.metrics.scores import pool
 
 

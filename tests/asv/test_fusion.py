@@ -3,7 +3,7 @@ import pytest
 
 from vpeval.asv.fusion import fit, fuse_held_out
 from vpeval.core.errors import InputError
-from vpeval.metrics.cllr import cllr, min_cllr
+from vpeval.metrics.score_metrics import cllr, min_cllr
 from vpeval.metrics.scores import eer_rocch, pool
 
 

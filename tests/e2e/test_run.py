@@ -44,7 +44,7 @@ def test_a_fresh_clone_gets_every_result(finished):
     assert "WER" in (finished.path / "output").read_text()
     said = (finished.path / "output").read_text().partition("\ntime and memory:\n")[2].splitlines()
     assert [line.split()[1] for line in said] == [str(number) for number in range(13)]
-    assert "Memory of its largest process" in (run / "report.html").read_text()
+    assert "Memory of the largest process" in (run / "report.html").read_text()
 
 
 def test_the_numbers_are_plausible(finished):

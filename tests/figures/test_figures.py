@@ -13,7 +13,7 @@ from vpeval.figures import attacker_curves, drawing, scatter, similarity_charts
 from vpeval.figures.attacker_curves import save_training
 from vpeval.figures.catalogue import CATALOGUE
 from vpeval.figures.run_results import Results, load_results
-from vpeval.metrics.cllr import dsys
+from vpeval.metrics.score_metrics import dsys
 from vpeval.metrics.scores import pool
 
 LOG = '{"epoch": 1, "train_loss": 3, "seconds": 9}\n{"epoch": 2, "train_loss": 2, "valid_loss": 2.5}\n'

@@ -14,7 +14,7 @@ import pytest
 from vpeval.audio.io import write_wave
 from vpeval.core.files import write_text
 from vpeval.measures.base import Scores, SpeakerValue
-from vpeval.metrics.cllr import det_curve, ece_curves
+from vpeval.metrics.score_metrics import det_curve, ece_curves
 from vpeval.metrics.scores import pool
 from vpeval.records.record import Record, read_records, write_records
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from oracles import pav_llrs, score_sets
 
-from vpeval.metrics.cllr import cllr, min_cllr
+from vpeval.metrics.score_metrics import cllr, min_cllr
 from vpeval.metrics.scores import pool
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from oracles import error_rates, score_sets
 from scipy.special import logit
 
-from vpeval.metrics.cllr import cllr, det_curve, ece_curves, min_cllr
+from vpeval.metrics.score_metrics import cllr, det_curve, ece_curves, min_cllr
 from vpeval.metrics.scores import pool
 
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import error_rates, score_sets
 
-from vpeval.metrics.cllr import min_dcf
+from vpeval.metrics.score_metrics import min_dcf
 from vpeval.metrics.scores import pool
 
 

@@ -5,10 +5,10 @@ import inspect
 import pytest
 
 from vpeval.metrics import (
-    cllr,
     intervals,
     linkability,
     one_minus_eer,
+    score_metrics,
     similarity,
     singling_out,
     srd,
@@ -18,7 +18,7 @@ from vpeval.metrics import (
 )
 
 MODULES = (
-    *(cllr, intervals, linkability, one_minus_eer, similarity, singling_out, srd, strongest),
+    *(score_metrics, intervals, linkability, one_minus_eer, similarity, singling_out, srd, strongest),
     *(verification, wer),
 )
 FUNCTIONS = [

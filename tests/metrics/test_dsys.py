@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import pav_llrs, score_sets
 
-from vpeval.metrics.cllr import dsys, dsys_null, dsys_pav, edges_of_bins, level_of_strangers, number_of_bins
 from vpeval.metrics.resampling import ScoredTrials
+from vpeval.metrics.score_metrics import dsys, dsys_null, dsys_pav, edges_of_bins, level_of_strangers, number_of_bins
 from vpeval.metrics.scores import pool
 from vpeval.metrics.verification import verification
 

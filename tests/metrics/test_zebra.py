@@ -6,7 +6,15 @@ from hypothesis import given
 from oracles import pav_llrs, score_sets
 from scipy.integrate import quad
 
-from vpeval.metrics.cllr import _z, cross_entropy, min_cllr, zebra, zebra_individual, zebra_population, zebra_tag
+from vpeval.metrics.score_metrics import (
+    _z,
+    cross_entropy,
+    min_cllr,
+    zebra,
+    zebra_individual,
+    zebra_population,
+    zebra_tag,
+)
 from vpeval.metrics.scores import pool
 
 LN4 = math.log(4)

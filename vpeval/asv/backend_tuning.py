@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from vpeval.asv.backend import Settings
 from vpeval.asv.backend_training import Fold, held_out_scores
 from vpeval.embeddings.pair_scores import cosines
-from vpeval.metrics.cllr import min_cllr
+from vpeval.metrics.score_metrics import min_cllr
 from vpeval.metrics.scores import eer_rocch, pool
 
 

@@ -1,4 +1,4 @@
-"""The model store: pretrained models by the SHA-256 of their files, from whichever source has them.
+"""The model store: pretrained models by the SHA-256 of their files, and downloads that can be resumed.
 
 ``conf/models.yaml`` names the models. `locate` returns the directory of a model whose files are all there and
 verified; `fetch` tries the sources until they are. Broken downloads are resumed.

@@ -1,4 +1,4 @@
-"""Trials of a data directory, and trials with their scores.
+"""Trials of a data directory, their scores, and the text of pairs that both are.
 
 ``trials`` (``spk utt target|nontarget``) is matched with ``scores`` (``spk utt score``). Both files may be in any
 order, but they must hold the same pairs, each once. Trials that are too many for a tuple of tuples look like one: a

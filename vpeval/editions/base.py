@@ -1,7 +1,4 @@
-"""What an edition of the challenge consists of, and the editions that there are.
-
-Result files of the editions: reading one of any edition, and writing those of one system.
-"""
+"""What an edition of the challenge consists of, the known editions, and how their result files are read and written."""
 
 from __future__ import annotations
 

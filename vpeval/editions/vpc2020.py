@@ -27,7 +27,7 @@ from os import PathLike
 
 from vpeval.core.errors import InputError
 from vpeval.editions.base import METHOD, TEAM, TRAINING, Edition, ResultFile
-from vpeval.metrics.cllr import zebra_tag
+from vpeval.metrics.score_metrics import zebra_tag
 from vpeval.metrics.wer import ErrorCounts
 from vpeval.records.names import CONDITIONS, ORIGINAL, SetName, result_lines
 from vpeval.records.record import Record

@@ -15,7 +15,7 @@ from vpeval.figures.drawing import INK, MUTED, NEUTRAL, PALE, PALETTE, grid, leg
 from vpeval.figures.run_results import Results, read_side_file
 from vpeval.listening.analysis import pair_metrics
 from vpeval.listening.ratings import ATTACKER, VERIFICATION
-from vpeval.metrics.cllr import det_curve
+from vpeval.metrics.score_metrics import det_curve
 from vpeval.metrics.scores import pool
 from vpeval.records.names import IGNORANT, ORIGINAL, UNPROTECTED, set_title
 

@@ -16,8 +16,8 @@ import numpy as np
 from vpeval.core.seeds import generator
 from vpeval.listening.answers import Floats, PlacedBoard
 from vpeval.listening.ratings import Estimate, make_record, reweighted
-from vpeval.metrics.cllr import dsys, dsys_null
 from vpeval.metrics.intervals import multiplicities, percentile_interval
+from vpeval.metrics.score_metrics import dsys, dsys_null
 from vpeval.metrics.scores import eer_threshold, pool
 from vpeval.records.record import Record
 

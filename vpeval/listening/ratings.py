@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from vpeval.core.seeds import generator
 from vpeval.listening.answers import Floats, Ints, Ratings
-from vpeval.metrics.cllr import cllr, min_cllr
 from vpeval.metrics.intervals import Interval, multiplicities, percentile_interval
 from vpeval.metrics.paired import MannWhitney, holm, mann_whitney
+from vpeval.metrics.score_metrics import cllr, min_cllr
 from vpeval.metrics.scores import PooledScores, eer_rocch, eer_threshold, pool
 from vpeval.records.names import ORIGINAL
 from vpeval.records.record import Record

@@ -21,9 +21,9 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import read_table, write_text
 from vpeval.data.trials import Trials, read_scores, read_trials, trial_speakers, write_scores
 from vpeval.measures.base import RECORDS, Input, Measure, Resampling, Result, Scorer, Scores, gender_of
-from vpeval.metrics.cllr import det_curve, ece_curves
 from vpeval.metrics.intervals import RESAMPLES
 from vpeval.metrics.resampling import ScoredTrials
+from vpeval.metrics.score_metrics import det_curve, ece_curves
 from vpeval.metrics.scores import PooledScores
 from vpeval.metrics.verification import paired_difference, verification
 from vpeval.records.metrics import BY_SET, EER, KEY, OVERVIEW, PERCENT, SUMMARY, VERIFICATION, Metric

@@ -1,4 +1,4 @@
-"""What an attacker's posteriors say about an attribute: bits, balanced accuracy, rank correlation.
+"""What an attacker infers about attributes: bits, balanced accuracy, rank correlation, and who is unique by them.
 
 The information about attribute a of a speaker, of prior probability p(a), in a posterior p(a|x) is
 
@@ -8,21 +8,21 @@ its mean is the entropy of the attribute less the cross-entropy of the posterior
 prior, the entropy for one who is always right and sure, and less than 0 for one who is misled. What a voice discloses
 is never less than 0, so that reports show max(0, mean).
 
-Speaker uniqueness: whom the attributes that an attacker infers from a voice leave in a crowd of N.
+Speaker uniqueness: how many of a population of N have the attributes that an attacker infers from a voice.
 
 The attacker infers a combination of attributes of a person (sex, age group, accent …), knows the true attributes of
-everybody in a crowd of N, the person and N-1 others, and keeps those who have the inferred combination. If m of the
-M-1 others that there are have it, H of them are in the crowd, hypergeometric, and the expectations are exact
-(`metrics.draws`):
+everybody in a population of N, the person and N-1 others, and keeps those who have the inferred combination. If m of
+the M-1 others that there are have it, H of them are in the population, hypergeometric, and the expectations are exact
+(`linkability.picked`):
 
     left(N)  = [right] + (N-1) m / (M-1)     speakers are left, the person among them if the inference is right,
     alone(N) = [right] · P(H = 0)            the person is left, and nobody else,
     found(N) = [right] · E[1 / (1 + H)]      one of those left, picked at random, is the person.
 
 By chance, that is with a combination drawn with the frequencies that they have among the speakers, whoever speaks, a
-person of a combination with g speakers is right in g/M of the cases; `found` is 1/N then (less, where the crowd may
-lack the drawn combination). A crowd larger than M is one of the same frequencies: the others are drawn independently,
-and H is binomial.
+person of a combination with g speakers is right in g/M of the cases; `found` is 1/N then (less, where the population
+may lack the drawn combination). A population larger than M is one of the same frequencies: the others are drawn
+independently, and H is binomial.
 """
 
 from __future__ import annotations

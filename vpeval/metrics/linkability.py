@@ -16,9 +16,9 @@ then counted over them alone (`ranks.count_rivals_within`), and the rest holds a
 metric; a person who shares the value with nobody is always linked. Guessing among those who share it succeeds with
 probability E[1 / (1 + H)], H others of the group being among the N'.
 
-Who is in a random crowd: a person and N-1 others, drawn without replacement from the M-1 others that there are.
+A random population: a person and N-1 others, drawn without replacement from the M-1 others that there are.
 
-If K of all M-1 others are rivals, the number H of rivals in the crowd is hypergeometric, and exactly
+If K of all M-1 others are rivals, the number H of rivals among the N is hypergeometric, and exactly
 
     P(H = 0)       = C(M-1-K, N-1) / C(M-1, N-1)  = Π_{k<K} (M-N-k) / (M-1-k),
     E[1 / (1 + H)] = M / (N (K+1)) · (1 - C(M-K-1, N) / C(M, N)),
@@ -26,7 +26,7 @@ If K of all M-1 others are rivals, the number H of rivals in the crowd is hyperg
 the probability that nobody rivals the person, and that of picking the person at random among all who do not differ.
 Running products keep the digits that ratios of gamma functions lose.
 
-Legal metrics beyond the speakers that there are, and how to tell on those that there are whether it works.
+Extrapolation to more speakers than there are, and how to test it on those that there are.
 
 Linkability. If a stranger is nearer to a test speaker than the right one with probability q, the speaker is linked
 among N with probability (1-q)^(N-1). With q distributed over speakers as Beta(α, β), the number of rivals among N-1 is
@@ -34,7 +34,7 @@ beta-binomial and
 
     π_link(N) = B(α, β+N-1) / B(α, β),
 
-which falls as N^-α. α and β are fitted to the ranks that were measured (`metrics.betabinomial`). What fewer speakers
+which falls as N^-α. α and β are fitted to the ranks that were measured (`vpeval.metrics.srd`). What fewer speakers
 would have shown follows as well: the rivals that are left among n of them are hypergeometric (`subsample_ranks`).
 
 Singling out has no such form; the logit of what it has beyond chance is continued as a line over log N (`continued`).

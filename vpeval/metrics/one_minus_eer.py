@@ -1,4 +1,4 @@
-"""1 - EER over the number of enrolment speakers, beside linkability (Legal paper, Figure 1, row 3; ROCCH-EER).
+"""1 - EER over the number of enrolment speakers, as linkability has it (Legal paper, Figure 1, row 3; ROCCH-EER).
 
 Every test speaker brings one target score, against the true enrolment speaker, and N'-1 nontarget scores, as in
 linkability. The EER is no mean over speakers, so it has no exact expectation over the draw: one seeded order of the
@@ -6,7 +6,7 @@ enrolment speakers is drawn, and the first N'-1 others in it are the nontargets 
 nested, and N' = M uses all scores. Chance is 1/2.
 
 An EER needs no more of the nontarget scores than how many lie below, at and above each target score. So the score
-matrix (`score_matrix`) is counted block by block (`levels`) and never held; one pass over it serves every N'.
+matrix is counted block by block and never held; one pass over it serves every N'.
 
 The same pass tells the rivals of every test speaker by cosines: the scores above, and at, the own target score.
 

@@ -1,12 +1,14 @@
-"""Two systems on the same speech: how far apart they are, and whether that may be chance.
+"""Tests: two systems on the same speech, many tests at once, two samples, and the ranks of a listener.
 
-Both are measured on the same speakers, and a resample draws the same speakers for both (`resampling` tells how often a
-trial then counts), so that what is common to both cancels. A difference is assessed by its standard error over
-resamples: value less bias, over the standard error, against Student's distribution with a degree of freedom less per
-group of speakers than there are speakers. p can be as small as the speakers allow, whatever the number of resamples; a
-share of resamples cannot be below 1/resamples, which no correction for many tests survives. It is never below
-2^(1-speakers), which a sign test reaches if all speakers agree: tails beyond that are those of Student's distribution
-and not of the speakers. From six speakers on, p is below 0.05 where the interval is clear of 0, and only there.
+Two systems on the same speech: how far apart they are, and whether that may be chance.
+
+Both are measured on the same speakers, and a resample draws the same speakers for both (see `resampling`), so that what
+is common to both cancels. A difference is assessed by its standard error over resamples: value less bias, over the
+standard error, against Student's distribution with a degree of freedom less per group of speakers than there are
+speakers. p can be as small as the speakers allow, whatever the number of resamples; a share of resamples cannot be
+below 1/resamples, which no correction for many tests survives. It is never below 2^(1-speakers), which a sign test
+reaches if all speakers agree: tails beyond that are those of Student's distribution and not of the speakers. From six
+speakers on, p is below 0.05 where the interval is clear of 0, and only there.
 
 Holm's correction for many tests (A simple sequentially rejective multiple test procedure, 1979).
 

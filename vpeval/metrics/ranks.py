@@ -1,4 +1,4 @@
-"""Rivals of the true reference: how many other references are as similar to an input as its own, or more.
+"""Rivals and ranks of the true reference: how many other references are as similar to an input as its own, or more.
 
 One blocked matrix product in float32 settles all pairs except those within its error bound of the true reference
 (`vectors.ordering_product`); these are computed again in float64, pair by pair. So the counts are exact for any finite

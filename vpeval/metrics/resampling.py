@@ -22,8 +22,8 @@ import numpy as np
 
 from vpeval.core.arrays import Bools, Counts, Floats, Indices
 from vpeval.core.seeds import generator
-from vpeval.metrics.cllr import dsys_of_bins, edges_of_bins, number_of_bins
 from vpeval.metrics.intervals import multiplicities
+from vpeval.metrics.score_metrics import dsys_of_bins, edges_of_bins, number_of_bins
 from vpeval.metrics.scores import Hulls, PooledScores, pav_starts, pool
 
 Flags = Bools

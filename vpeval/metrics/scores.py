@@ -1,4 +1,6 @@
-"""Target and nontarget scores, sorted and pooled once; every verification metric follows from this structure.
+"""Target and nontarget scores, sorted and pooled once, and their equal error rates.
+
+Every verification metric follows from the pooled scores.
 
 A tie is one block: scores that are equal cannot be told apart, whatever their labels, so the pooled form keeps each
 distinct score once, with its number of target and nontarget trials. Calibration is the pool-adjacent-violators

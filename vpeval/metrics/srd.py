@@ -2,7 +2,7 @@
 
 Bäckström et al. (arXiv 2508.05250); Chandra et al., Evaluating voice anonymisation using similarity rank disclosure
 (arXiv 2605.07291). For every input the N references are ranked by similarity; p_k is the share of inputs whose true
-reference has rank k. With γ = p (empirical) or a beta-binomial fit of p (see `betabinomial`), observing rank j
+reference has rank k. With γ = p (empirical) or a beta-binomial fit of p (see below), observing rank j
 discloses ε_j = log2(N·γ_j) bits, and
 
     MaxD = max_j ε_j     MeanD = Σ_j γ_j ε_j = KL(γ ‖ uniform)     IdR = γ_1     RS = #{j : γ_j > 1/N} / N.

@@ -15,7 +15,21 @@ from functools import partial
 import numpy as np
 
 from vpeval.core.arrays import Floats
-from vpeval.metrics.cllr import (
+from vpeval.metrics.intervals import RESAMPLES, Estimate, SpeakerInterval, rate_interval, studentised_interval, too_few
+from vpeval.metrics.paired import assess
+from vpeval.metrics.resampling import (
+    Draws,
+    ScoredTrials,
+    SortedTrials,
+    Statistic,
+    one_by_one,
+    resample,
+    resampled_cllr,
+    resampled_dsys,
+    resampled_eer_kaldi,
+    resampled_eer_threshold,
+)
+from vpeval.metrics.score_metrics import (
     DsysNull,
     cllr,
     dsys,
@@ -32,20 +46,6 @@ from vpeval.metrics.cllr import (
     zebra_population,
     zebra_populations,
     zebra_tag,
-)
-from vpeval.metrics.intervals import RESAMPLES, Estimate, SpeakerInterval, rate_interval, studentised_interval, too_few
-from vpeval.metrics.paired import assess
-from vpeval.metrics.resampling import (
-    Draws,
-    ScoredTrials,
-    SortedTrials,
-    Statistic,
-    one_by_one,
-    resample,
-    resampled_cllr,
-    resampled_dsys,
-    resampled_eer_kaldi,
-    resampled_eer_threshold,
 )
 from vpeval.metrics.scores import (
     Eer,

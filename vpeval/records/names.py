@@ -1,10 +1,7 @@
-"""Names that every result file shares: original data, conditions, and the data sets of the challenges.
+"""Names that all results share: conditions, sets of the challenges, attack models, and remarks on results.
 
-Attack models: which one a record is about, and what the challenges and the legal framework call it.
-
-What must be said wherever results are shown: they are not official, partial, or not to be believed.
-
-Records carry it in their notes: ``protocol`` (rebuilt), ``missing_files``, ``no_cost`` and ``warning``.
+Remarks are shown wherever results are: results are not official, partial, or not to be believed. Records have them in
+their notes: ``protocol`` (rebuilt), ``missing_files``, ``no_cost`` and ``warning``.
 
 Cllr is a cost only of log-likelihood ratios: that of cosines is marked in its record, and views leave it out.
 """

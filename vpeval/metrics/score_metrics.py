@@ -1,4 +1,6 @@
-"""Cost of log-likelihood ratios (Brümmer & du Preez, Application-independent evaluation of speaker detection, 2006).
+"""Metrics of target and nontarget scores besides the EER: costs, curves, linkability and disclosure.
+
+Cost of log-likelihood ratios (Brümmer & du Preez, Application-independent evaluation of speaker detection, 2006).
 
 Cllr = ½ [mean over targets of log2(1+e^-s) + mean over nontargets of log2(1+e^s)], in bits; the scores s are read as
 log-likelihood ratios. min Cllr is the Cllr after the best monotone calibration (PAV, no Laplace smoothing): it

@@ -2,8 +2,8 @@
 """Score transcripts: word and character error rates of a set, its genders and speakers, with intervals.
 
 Usage: local/score_wer.py [options] <ref-text> <hyp-text> <out.jsonl>
- e.g.: local/score_wer.py --utt2spk data/mini_dev_asr/utt2spk --tag set=mini_dev_asr --tag condition=o \\
-         data/mini_dev_asr/text exp/mini/asr/whisper_base/mini_dev_asr/text exp/mini/wer.jsonl
+ e.g.: local/score_wer.py --utt2spk data/mini_dev_trials_f/utt2spk --tag set=mini_dev_trials_f --tag condition=o \\
+         data/mini_dev_trials_f/text exp/mini/decode/whisper_base/mini_dev_trials_f/text exp/mini/wer.jsonl
 
 Several files of one kind, separated by commas, are read as one.
 """

@@ -24,6 +24,7 @@ from vpeval.core.models import unreachable
 from vpeval.core.processes import inspect_machine, parent_death_hook
 from vpeval.data.layout import first_few
 from vpeval.editions.base import editions
+from vpeval.jobs.code import code_of, software_of
 from vpeval.jobs.dry_run import dry_run
 from vpeval.jobs.progress import Usage, write_usage
 from vpeval.plan.doctor import examine
@@ -84,6 +85,7 @@ def rehearse(plan: Plan, stages: Sequence[tuple[str, ...]]) -> int:
 
 def run(plan: Plan, stages: Sequence[tuple[str, ...]]) -> int:
     """Run stages, each given by number, name and title."""
+    read_code_once()
     used: list[Usage] = []
     for number, name, title in stages:
         print(f"== stage {number}: {title}", flush=True)
@@ -94,6 +96,14 @@ def run(plan: Plan, stages: Sequence[tuple[str, ...]]) -> int:
         write_usage(plan.run, [usage])
     print("time and memory:", *used, sep="\n  ")
     return 0
+
+
+def read_code_once() -> None:
+    """Read the code of all measures before the first stage is forked, so that no stage has to read it again."""
+    from vpeval.stages.base import measure_modules
+
+    makers = measure_modules()
+    code_of(makers), software_of(makers)
 
 
 def parser() -> script.Parser:

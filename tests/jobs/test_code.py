@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ FILES = {
     "vpeval/c/typed.py": "if TYPE_CHECKING:\n    from vpeval.c import unused\n",
     "steps/work.py": "from vpeval.c.three import function\n",
 }
-CACHES = (closure, module._imported, module._third_parties, module._file_of, module._digest, module._tree)
+CACHES = (closure, module._imported, module._file_of, module._read_as_of)
 
 
 @pytest.fixture
@@ -147,3 +148,11 @@ def test_versions_of_packages_count_where_the_code_imports_them(tree: Path, monk
     assert software_of([Deferred("vpeval.c.unused", "x")]) == {}
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "4")
     assert software_of([Deferred("vpeval.c.three", "x")]) == {"numpy": "2.0", "OPENBLAS_NUM_THREADS": "4"}
+
+
+def test_a_function_counts_by_its_own_lines_and_a_partial_by_its_function() -> None:
+    own = module.definition_of(module.definition_of)
+    assert list(own) == ["vpeval/jobs/code.py:definition_of"]
+    assert module.definition_of(partial(module.definition_of, 1)) == own != module.definition_of(code_of)
+    with pytest.raises(ValueError, match="give a named function"):
+        module.definition_of(lambda: 1)

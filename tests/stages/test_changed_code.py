@@ -20,7 +20,7 @@ from vpeval.plan.plan import Plan, Settings, make_plan
 from vpeval.stages import scoring, utility
 from vpeval.stages.base import make_results, results, step_of
 
-CACHES = (code.closure, code._imported, code._third_parties, code._file_of, code._digest, code._tree)
+CACHES = (code.closure, code._imported, code._file_of, code._read_as_of)
 MEASURES = {
     "verification": {"ASV", "fusion"},
     "strongest": {"strongest"},

@@ -136,7 +136,7 @@ def test_tables_have_the_fusion_beside_its_members(measured):
     assert all(name in text for name in ("fusion", "ecapa", "resnet"))
     assert "mcadams: " in text
     assert "is the strongest of 6 attacks by 3 attackers: EER (Kaldi) %" in text
-    results._write_files(measured)
+    results._write_files(measured, measured.run)
     assert all("fusion" in path.read_text() for path in sorted((measured.run / "latex").rglob("ASV_*.tex")))
     assert "fusion" not in measured.ranked.values()
 

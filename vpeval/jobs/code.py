@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import inspect
 import os
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 from vpeval.core.lazy import Deferred
 
@@ -39,13 +42,13 @@ _TELLING_ANNOTATIONS = {"ClassVar", "InitVar", "KW_ONLY"}
 def code_of(makers: Iterable[Maker]) -> dict[str, str]:
     """A digest of every file of the toolkit that `makers` depend on, by its path from the root of the toolkit."""
     files = sorted({file for maker in makers for file in closure(_file_of_maker(maker))})
-    return {_name(file): _digest(file, file.stat().st_mtime_ns) for file in files}
+    return {_name(file): _read(file).digest for file in files}
 
 
 def software_of(makers: Iterable[Maker]) -> dict[str, str]:
     """Versions of the packages that compute, where `makers` use them, and variables of the environment that matter."""
     files = {file for maker in makers for file in closure(_file_of_maker(maker))}
-    imported = {name for file in files for name in _third_parties(file)}
+    imported = {name.partition(".")[0] for file in files for name in _read(file).imports}
     versions = {dist: _version(dist) for name in sorted(imported & _COMPUTING.keys()) for dist in _COMPUTING[name]}
     chosen = {name: os.environ.get(name) or usual for name, usual in _VARIABLES.items()} if "numpy" in imported else {}
     return versions | {name: value for name, value in chosen.items() if value != _VARIABLES[name]}
@@ -80,16 +83,53 @@ def _file_of_maker(maker: Maker) -> Path:
     return file
 
 
+def definition_of(function: Callable[..., object]) -> dict[str, str]:
+    """A digest of one function alone, whatever the rest of its module is and imports.
+
+    For the few lines of a stage that call what computes: a `partial` stands for its function, a lambda has no name.
+    """
+    while isinstance(function, partial):
+        function = function.func
+    found = getattr(function, "__func__", function)
+    name = found.__qualname__
+    if "<lambda>" in name:
+        raise ValueError(f"{name}: give a named function")
+    tree = ast.parse(textwrap.dedent(inspect.getsource(found)))
+    return {f"{_name(Path(inspect.getfile(found)).resolve())}:{name}": _digest_of(tree)}
+
+
+class _Module(NamedTuple):
+    """What is known of a file of Python: a SHA-256 of what it computes, and the modules that it imports."""
+
+    digest: str
+    imports: tuple[str, ...]
+
+
+def _read(file: Path) -> _Module:
+    return _read_as_of(file, file.stat().st_mtime_ns)
+
+
+@cache
+def _read_as_of(file: Path, changed: int) -> _Module:
+    """Read a file that was last changed at a time; its syntax tree is not kept, as it is large."""
+    tree = ast.parse(file.read_bytes())
+    digest = _digest_of(tree)
+    return _Module(digest, tuple(sorted(set(_names(tree)))))
+
+
+def _digest_of(tree: ast.Module) -> str:
+    """SHA-256 of what a tree computes; everything else is removed from it."""
+    _strip(tree)
+    parts: list[str] = []
+    _dump(tree, parts)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
 @cache
 def _imported(file: Path) -> tuple[Path, ...]:
     """Files of the toolkit that a file imports, with the packages they are in."""
-    files = {path for name in _names(_tree(file, file.stat().st_mtime_ns)) for path in _with_packages(name)}
+    files = {path for name in _read(file).imports for path in _with_packages(name)}
     return tuple(sorted(files))
-
-
-@cache
-def _third_parties(file: Path) -> frozenset[str]:
-    return frozenset(name.partition(".")[0] for name in _names(_tree(file, file.stat().st_mtime_ns)))
 
 
 def _names(tree: ast.AST) -> Iterator[str]:
@@ -130,22 +170,6 @@ def _version(distribution: str) -> str:
         return metadata.version(distribution).partition("+")[0]
     except metadata.PackageNotFoundError:
         return "not installed"
-
-
-@cache
-def _digest(file: Path, changed: int) -> str:
-    """SHA-256 of what a module computes; `changed` is the time of its last change."""
-    parts: list[str] = []
-    _dump(_tree(file, changed), parts)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-@cache
-def _tree(file: Path, changed: int) -> ast.Module:
-    """The syntax tree of a module, last changed at a time, without what does not compute."""
-    tree = ast.parse(file.read_bytes())
-    _strip(tree)
-    return tree
 
 
 def _strip(tree: ast.AST) -> None:

@@ -54,7 +54,7 @@ class Fingerprint:
 
     options: Mapping[str, str]
     inputs: Mapping[str, str]
-    code: Mapping[str, str]
+    code: dict[str, str]
     software: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -7,12 +7,12 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.locks import locked
-from vpeval.jobs.code import Maker
+from vpeval.jobs.code import Maker, definition_of
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.stamps import NOT_MADE, STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
@@ -28,7 +28,8 @@ class Step:
     """What `out`, a directory, is made from, and how; `files` are those of its files that must be there.
 
     `makers` are the objects whose code it depends on (`vpeval.jobs.code`), `stage` is the number of its stage, `make`
-    makes it and returns a few words about what came out, and `commands` make it by hand.
+    makes it and returns a few words about what came out (its own lines count as code, too), and `commands` make it by
+    hand.
     """
 
     stage: int
@@ -44,7 +45,8 @@ class Step:
     @property
     def fingerprint(self) -> Fingerprint:
         """What it would be made from now."""
-        return fingerprint(self.inputs, self.options, self.makers)
+        found = fingerprint(self.inputs, self.options, self.makers)
+        return replace(found, code=found.code | definition_of(self.make))
 
     @property
     def outputs(self) -> list[Path]:

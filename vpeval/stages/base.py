@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import ModuleType
 
 from vpeval.core.errors import InputError
 from vpeval.core.lazy import modules_of
@@ -22,9 +23,14 @@ _MAKERS = {"asv": 4, "embeddings": 5, "runs": 6, "decode": 10, "asr": 10, "emoti
 """The stages that make what is in directories of these names."""
 
 
+def measure_modules() -> list[ModuleType]:
+    """The modules of all measures that take part in stages."""
+    return [module for module in modules_of("vpeval.measures") if hasattr(module, "MEASURE")]
+
+
 def measures(stage: int | None = None) -> list[Measure]:
     """The measures of a stage, or of all stages, in the order in which they are made."""
-    found = [module.MEASURE for module in modules_of("vpeval.measures") if hasattr(module, "MEASURE")]
+    found = [module.MEASURE for module in measure_modules()]
     chosen = [measure for measure in found if stage in (None, measure.stage)]
     return sorted(chosen, key=lambda measure: (measure.stage, measure.place, measure.name))
 

@@ -8,6 +8,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from vpeval.anon.anonymised_set import Missing
@@ -152,7 +153,7 @@ def _files_step(plan: Plan) -> Step:
         inputs=(plan.run / TABLE,),
         options={"edition": plan.edition, **plan.ranked, **_descriptions()},
         makers=(render, load, write_latex, *edition_of(plan.edition).makers),
-        make=lambda out: _write_files(plan),
+        make=partial(_write_files, plan),
         commands=lambda: _file_commands(plan),
         stamp=".results.stamp.json",
     )
@@ -171,12 +172,12 @@ def ranked_words(plan: Plan) -> list[str]:
     return [word for name, value in plan.ranked.items() for word in (flags[name], value)]
 
 
-def _write_files(plan: Plan) -> str:
+def _write_files(plan: Plan, out: Path) -> str:
     records = of_system(load([plan.run / TABLE]), plan.system)
     names = result_files(plan)
     for name in names:
-        write_text(plan.run / name, render(records, plan.edition, name, **plan.ranked))
-    tables = write_latex(records, plan.run / "latex", plan.edition)
+        write_text(out / name, render(records, plan.edition, name, **plan.ranked))
+    tables = write_latex(records, out / "latex", plan.edition)
     return f"{', '.join(names)} of edition {plan.edition}, {len(tables)} LaTeX tables"
 
 
@@ -193,7 +194,7 @@ def _figures_step(plan: Plan) -> Step:
         inputs=(plan.run / TABLE, *_training_logs(plan).values()),
         options={"edition": plan.edition, **_descriptions()},
         makers=(WRITE_FIGURES,),
-        make=lambda out: _draw(plan),
+        make=partial(_draw, plan),
         commands=lambda: [_figures_command(plan)],
         stamp=".figures.stamp.json",
     )
@@ -204,11 +205,11 @@ def _figures_command(plan: Plan) -> list[str]:
     return ["local/plot_figures.py", "--edition", plan.edition, *logs, str(plan.run), str(plan.run / "figures")]
 
 
-def _draw(plan: Plan) -> str:
+def _draw(plan: Plan, out: Path) -> str:
     from vpeval.figures.run_results import load_results
 
     found = load_results([plan.run / TABLE], training=_training_logs(plan))
-    count = WRITE_FIGURES.load()(found, plan.run / "figures", plan.edition)
+    count = WRITE_FIGURES.load()(found, out / "figures", plan.edition)
     return f"{count} figures"
 
 
@@ -233,7 +234,7 @@ def _report_step(plan: Plan) -> Step:
             **_descriptions(),
         },
         makers=(BUILD_REPORT,),
-        make=lambda out: _report(plan),
+        make=partial(_report, plan),
         commands=lambda: [_report_command(plan)],
         stamp=".report.stamp.json",
     )
@@ -258,7 +259,7 @@ def _report_command(plan: Plan) -> list[str]:
     return ["local/make_report.py", *words, str(plan.run), str(plan.run / "report.html")]
 
 
-def _report(plan: Plan) -> str:
+def _report(plan: Plan, out: Path) -> str:
     from vpeval.figures.run_results import load_results
     from vpeval.report.legal_criteria import UseCase
     from vpeval.report.page import Context
@@ -267,7 +268,7 @@ def _report(plan: Plan) -> str:
     case = UseCase(plan.settings.population, plan.settings.utterances)
     context = Context(plan.run / "figures", plan.settings.command, plan.recipe.report_note, plan.edition, case)
     page = BUILD_REPORT.load()(found, context)
-    write_text(plan.run / "report.html", page)
+    write_text(out / "report.html", page)
     return f"report of {len(found.entries)} numbers, {len(page.encode()) / 1e6:.1f} MB"
 
 
@@ -300,7 +301,7 @@ def _comparison_step(plan: Plan, compared: Sequence[Path]) -> Step:
             **_descriptions(),
         },
         makers=(COMPARE,),
-        make=lambda out: _compare(plan, compared),
+        make=partial(_compare, plan, compared),
         commands=lambda: [_comparison_command(plan, compared)],
     )
 
@@ -311,10 +312,10 @@ def _comparison_command(plan: Plan, compared: Sequence[Path]) -> list[str]:
     return ["local/compare.py", *options, str(plan.exp / "comparison"), *map(str, sorted(compared))]
 
 
-def _compare(plan: Plan, compared: Sequence[Path]) -> str:
+def _compare(plan: Plan, compared: Sequence[Path], out: Path) -> str:
     # Whichever system was run last, the comparison is the same.
     drawn = {"resamples": plan.settings.bootstrap, "seed": plan.settings.seed}
-    COMPARE.load()(plan.exp / "comparison", sorted(compared), edition=plan.edition, **drawn)
+    COMPARE.load()(out, sorted(compared), edition=plan.edition, **drawn)
     return f"comparison of {len(compared)} systems"
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
+from vpeval.asv.attackers import FUSION
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.measures import audit
 from vpeval.measures.base import RECORDS
@@ -46,7 +48,7 @@ def audit_step(plan: Plan) -> Step:
         inputs=(*_scored(plan), *vectors, *checks, LIMITS),
         options={"system": plan.system, "pairs": plan.recipe.asv_pairs, "edition": plan.edition},
         makers=(audit,),
-        make=lambda out: _audit(plan, out),
+        make=partial(_audit, plan),
         commands=lambda: _audit_commands(plan),
         stamp=".audit.stamp.json",
     )
@@ -58,7 +60,8 @@ def _audit_commands(plan: Plan) -> list[list[str]]:
         return []
     runs = dict.fromkeys((plan.run_of(ORIGINAL), plan.run))
     files = [str(plan.original_embeddings), str(plan.run / audit.FILE), *map(str, runs)]
-    return [["local/audit_attacker.py", "--edition", plan.edition, plan.system, *files]]
+    names = " ".join(attacker.name for attacker in sorted(plan.attackers, key=lambda one: one.mode == FUSION))
+    return [["local/audit_attacker.py", "--edition", plan.edition, "--attackers", names, plan.system, *files]]
 
 
 def _scored(plan: Plan) -> list[Path]:

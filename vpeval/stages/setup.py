@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from pathlib import Path
 
 from vpeval.anon import hook_input, hook_program
@@ -69,7 +70,7 @@ def data_step(plan: Plan) -> DataStep:
         inputs=tuple(inputs),
         options=options if plan.is_ours else {**options, "corpus": _outline(plan.corpus)},
         makers=(*scripts, validate, prepare),
-        make=lambda out: _prepare(plan),
+        make=partial(_prepare, plan),
         commands=lambda: [_preparation(plan)],
         stamp=f".{recipe.recipe}.stamp.json",
     )
@@ -90,7 +91,7 @@ def _preparation(plan: Plan) -> list[str]:
     return [str(program), *options, *map(str, (*conf, plan.corpus, DATA))]
 
 
-def _prepare(plan: Plan) -> str:
+def _prepare(plan: Plan, out: Path) -> str:
     recipe, command = plan.recipe, _preparation(plan)
     if guard.run(command):
         raise InputError("failed (see above)", command[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from pathlib import Path
 
 from vpeval.anon.anonymised_set import read_missing
@@ -28,8 +29,8 @@ def run(plan: Plan) -> None:
     anonymised = [plan.anonymised(name) for name in plan.recipe.voice_sets]
     require_outputs(3, *originals, *anonymised)
     require_outputs(11, plan.run / TABLE)
-    if partial := [name for name in plan.recipe.voice_sets if read_missing(plan.anonymised(name)).utts]:
-        logging.warning(f"no submission package: files of {first_few(partial)} are missing")
+    if incomplete := [name for name in plan.recipe.voice_sets if read_missing(plan.anonymised(name)).utts]:
+        logging.warning(f"no submission package: files of {first_few(incomplete)} are missing")
         return
     described = [Path(plan.settings.description)] if plan.settings.description else []
     step = Step(
@@ -39,7 +40,7 @@ def run(plan: Plan) -> None:
         inputs=(plan.run / TABLE, *originals, *anonymised, *described),
         options={"edition": plan.edition, **_notes(plan), **plan.ranked, "seed": plan.settings.seed},
         makers=(pack, check, render, *edition_of(plan.edition).makers),
-        make=lambda out: _pack(plan, originals),
+        make=partial(_pack, plan, originals),
         commands=lambda: _commands(plan, originals),
         stamp=".submission.stamp.json",
     )
@@ -58,7 +59,7 @@ def _notes(plan: Plan) -> dict[str, str]:
     return {"anon_level": plan.anon_level, "train_level": plan.train_level, "calibrate": calibrate, **made_by(plan)}
 
 
-def _pack(plan: Plan, originals: list[Path]) -> str:
+def _pack(plan: Plan, originals: list[Path], out: Path) -> str:
     records = of_system(load([plan.run / TABLE]), plan.system)
     refuse_other_data(plan, records)
     results = {name: render(records, plan.edition, name, **plan.ranked) for name in edition_of(plan.edition).file_names}

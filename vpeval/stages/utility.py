@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from vpeval.audio import f0
@@ -79,7 +80,7 @@ def _lm_step(plan: Plan, texts: Sequence[Path]) -> Step:
         inputs=tuple(texts),
         options={"lms": LMS},
         makers=(write_models,),
-        make=lambda out: write_models(out, LMS, texts),
+        make=partial(write_models, sizes=LMS, texts=texts),
         commands=lambda: [command(name, *size) for name, size in LMS.items()],
     )
 

@@ -213,3 +213,16 @@ def test_what_was_accepted_of_an_input_is_known_of_what_is_made_from_it(
     (tmp_path / "scored").mkdir()
     write_stamp(tmp_path / "scored" / STAMP, fingerprint([out], {}), [tmp_path / "scored"])
     assert stamps.accepted_code(tmp_path / "scored") == {"vpeval/core/files.py", "numpy"}
+
+
+def test_comments_of_a_configuration_do_not_count_and_its_settings_do(tmp_path: Path) -> None:
+    conf = tmp_path / "ecapa.yaml"
+
+    def digest(text: str) -> str:
+        conf.write_text(text)
+        return fingerprint([conf], {}).digest
+
+    before = digest("encoder: ecapa  # a network\nmodel: none\n")
+    assert digest("# Another comment.\nmodel: none\nencoder: ecapa\n") == before
+    assert digest("encoder: ecapa\nmodel: other\n") != before
+    assert digest("encoder: [\n") != digest("encoder: {\n")

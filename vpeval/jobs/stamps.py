@@ -21,9 +21,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from vpeval.core.config import read_yaml
 from vpeval.core.errors import InputError
 from vpeval.core.files import file_sha256, write_text
 from vpeval.core.publish import STAMP as STAMP
@@ -235,9 +237,21 @@ def _identity(file: Path, by_content: bool = True) -> str:
     status = file.stat()
     if not by_content and (status.st_size > _LARGE or file.suffix in _AUDIO):
         return f"{status.st_size} {status.st_mtime_ns}"
+    if file.suffix == ".yaml" and (found := _settings_digest(file, status.st_size, status.st_mtime_ns)):
+        return found
     if status.st_size > _LARGE and (known := _stamped(file, status)):
         return known
     return file_sha256(file, status, again=audio_digest.is_verifying())
+
+
+@cache
+def _settings_digest(file: Path, size: int, changed: int) -> str:
+    """The digest of what a configuration in a state says, whatever its comments; empty where it is no plain yaml."""
+    try:
+        content = json.dumps(read_yaml(file), sort_keys=True)
+    except (InputError, TypeError, ValueError):
+        return ""
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _stamped(file: Path, status: os.stat_result) -> str:

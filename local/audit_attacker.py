@@ -26,6 +26,9 @@ def main() -> None:
     parser = script.Parser(__doc__)
     parser.add_argument("--data", type=Path, default=Path("data"), help="root of the data directories (default: data)")
     parser.add_argument("--edition", choices=editions(), default="2020", help="whose EER is spoken of (default: 2020)")
+    parser.add_argument(
+        "--attackers", type=str.split, default=[], metavar="LIST", help="attackers, in this order (all)"
+    )
     parser.add_argument("system")
     parser.add_argument("embeddings", metavar="embedding-dir", type=Path)
     parser.add_argument("out", metavar="out.json", type=Path)
@@ -35,6 +38,10 @@ def main() -> None:
     records = [
         record for run in args.runs for file in sorted(run.glob("*/records.jsonl")) for record in read_records(file)
     ]
+    if args.attackers:
+        order = {name: place for place, name in enumerate((*args.attackers, ""))}
+        chosen = [record for record in records if record.attacker in order]
+        records = sorted(chosen, key=lambda record: order[record.attacker])
     sets = find_sets(args.embeddings, args.system)
     pairs = [(name, other) for name in sets for other in partners(name, sets) if "_enrolls" in name]
     checks = {name: args.data / f"{name}_{args.system}" / "checks.json" for name in sets}

@@ -4,23 +4,11 @@ import re
 import subprocess
 
 import pytest
-from conftest import ROOT
 
+from tests.guides import printed
 from vpeval.records.record import read_records
 
 pytestmark = pytest.mark.e2e
-
-
-def printed(guide: str, heading: str = "") -> list[str]:
-    """The commands of a guide: all blocks of shell, or those below a heading."""
-    text = (ROOT / guide).read_text()
-    if heading:
-        _, found, text = text.partition(f"\n## {heading}\n")
-        assert found, f"{guide} has no section '{heading}'"
-        text = text.partition("\n## ")[0]
-    blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    assert blocks, f"{guide} prints no commands"
-    return blocks
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +79,9 @@ def test_own_metric(newcomer):
     """The last, as it changes the library of the clone."""
     newcomer(*printed("docs/own_metric.md"))
     records = read_records(newcomer.path / "exp/mini/runs/mcadams/results.jsonl")
-    found = [record for record in records if record.metric == "auc"]
-    assert found and all(0 <= record.value <= 1 for record in found)
-    assert all(record.lower <= record.value <= record.upper for record in found if record.lower is not None)
-    assert "AUC" in (newcomer.path / "exp/mini/runs/mcadams/report.html").read_text()
-    assert "AUC" in (newcomer.path / "docs/metrics.md").read_text()
+    report = (newcomer.path / "exp/mini/runs/mcadams/report.html").read_text()
+    for metric, title in (("voice_shift", "Voice shift"), ("auc", "AUC")):
+        found = [record for record in records if record.metric == metric]
+        assert found and all(0 <= record.value <= 2 for record in found)
+        assert all(record.lower <= record.value <= record.upper for record in found if record.lower is not None)
+        assert title in report

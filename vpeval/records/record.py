@@ -177,6 +177,8 @@ _NOTES = {
     *("source", "written", "per_speaker", "curves", "matrices", "ranks", "interval", "resamples", "redrawn", "seed"),
     *("bengio_mariethoz", "p_value", "p_holm", "tag", "std", "tuned_on", "chance", "paper_chance", "floor", "floor_95"),
     *("folds", "attack_model", "attack_model_legal", "scoring", "calibration", "unit", "average"),
+    "members",
+    "representation",
 }
 """Notes that stand among the parameters in tables of older versions, and in the --param options of scorers."""
 

@@ -24,7 +24,7 @@ from vpeval.core.files import write_text
 from vpeval.editions.headline import headline_eer
 from vpeval.measures.disclosure import DISCLOSURES
 from vpeval.records.averages import averages
-from vpeval.records.metrics import Metric, describe, rank
+from vpeval.records.metrics import OVERVIEW, VERIFICATION, Metric, describe, rank
 from vpeval.records.names import CONDITIONS, ORIGINAL, TRAINED, SetName, costs, partition_of, representation, trained_on
 from vpeval.records.record import Record
 from vpeval.records.tex import Tex, escape, join_cells
@@ -104,10 +104,13 @@ def _privacy(records: Sequence[Record], partition: str) -> str:
     return table("l" * len(kept) + "r" * len(metrics), [head], rows, caption, f"privacy-{partition}")
 
 
+def _is_compared(metric: Metric) -> bool:
+    """Whether a metric of no attacker is among those that systems are compared by."""
+    return metric.aspect == "utility" or (metric.group != VERIFICATION and OVERVIEW in metric.shown)
+
+
 def _systems(records: Sequence[Record], partition: str) -> str:
-    records = [
-        r for r in records if r.metric in _VERIFICATION or describe(r.metric).aspect == "utility" or r.metric == "deid"
-    ]
+    records = [r for r in records if r.metric in _VERIFICATION or _is_compared(describe(r.metric))]
     systems = in_order(r.system for r in records)
     if len(systems) < 2:
         return ""

@@ -57,10 +57,10 @@ def time_hook(hook: Path, files: list[Path]) -> None:
     seconds = sum(len(read_audio(entry)) for entry in wav.values()) / RATE
     data = DataDir(Path("set"), utt2spk, {"wav.scp": wav}, {"spk2gender": genders})
     data = data.with_table("utt2seed", seeds.utt2seed(utt2spk, 0, "trial", "spk"))
-    with tempfile.TemporaryDirectory() as room:
-        data.write(Path(room, "data"))
-        Path(room, "wav").mkdir()
-        command = [hook, f"{room}/data", f"{room}/wav"]
+    with tempfile.TemporaryDirectory() as work_dir:
+        data.write(Path(work_dir, "data"))
+        Path(work_dir, "wav").mkdir()
+        command = [hook, f"{work_dir}/data", f"{work_dir}/wav"]
         start = time.perf_counter()
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=ONE_THREAD)
         spent = time.perf_counter() - start

@@ -48,13 +48,13 @@ def main() -> None:
 def overhead(jobs: int = 1000) -> None:
     if missing := missing_programs():
         raise InputError(f"there is no {', '.join(missing)}; tests/install_slurm.sh installs it")
-    with tempfile.TemporaryDirectory(prefix="vp-slurm-") as room:
-        cluster = Cluster(Path(room, "0"), cpus=8, array_size=max(1001, jobs + 1)).start()
+    with tempfile.TemporaryDirectory(prefix="vp-slurm-") as work_dir:
+        cluster = Cluster(Path(work_dir, "0"), cpus=8, array_size=max(1001, jobs + 1)).start()
         try:
             bare, ours = [], []
             for number in range(ROUNDS):  # in turns, so that a busy machine slows both
-                bare.append(time_bare(cluster, jobs, Path(room)))
-                ours.append(time_launcher(cluster, jobs, Path(room, str(number + 1))))
+                bare.append(time_bare(cluster, jobs, Path(work_dir)))
+                ours.append(time_launcher(cluster, jobs, Path(work_dir, str(number + 1))))
         finally:
             cluster.stop()
     ratio = min(ours) / min(bare)
@@ -65,25 +65,25 @@ def overhead(jobs: int = 1000) -> None:
     )
 
 
-def time_bare(cluster: Cluster, jobs: int, room: Path) -> float:
+def time_bare(cluster: Cluster, jobs: int, work_dir: Path) -> float:
     """Seconds until an array of as many empty jobs has left the queue."""
-    (room / "empty.sh").write_text("#!/bin/bash\ntrue\n")
+    (work_dir / "empty.sh").write_text("#!/bin/bash\ntrue\n")
     start = time.perf_counter()
     options = [f"--array=1-{jobs}", "--output=/dev/null", "--mem=100", "--no-requeue"]
-    cluster.run("sbatch", *options, str(room / "empty.sh"))
+    cluster.run("sbatch", *options, str(work_dir / "empty.sh"))
     while cluster.run("squeue", "-h"):
         time.sleep(0.3)
     return time.perf_counter() - start
 
 
-def time_launcher(cluster: Cluster, jobs: int, room: Path) -> float:
+def time_launcher(cluster: Cluster, jobs: int, work_dir: Path) -> float:
     """The same through utils/run.py, from its start to its end."""
-    room.mkdir()
-    (room / "slurm.conf").write_text((ROOT / "conf/slurm.conf").read_text())
-    command = [sys.executable, str(ROOT / "utils/run.py"), "--backend", "slurm", "--conf", str(room / "slurm.conf")]
-    command += ["--mem", "100M", f"JOB=1:{jobs}", str(room / "log/x.JOB.log"), "true"]
+    work_dir.mkdir()
+    (work_dir / "slurm.conf").write_text((ROOT / "conf/slurm.conf").read_text())
+    command = [sys.executable, str(ROOT / "utils/run.py"), "--backend", "slurm", "--conf", str(work_dir / "slurm.conf")]
+    command += ["--mem", "100M", f"JOB=1:{jobs}", str(work_dir / "log/x.JOB.log"), "true"]
     start = time.perf_counter()
-    subprocess.run(command, env={**os.environ, **cluster.environment}, check=True, cwd=room)
+    subprocess.run(command, env={**os.environ, **cluster.environment}, check=True, cwd=work_dir)
     return time.perf_counter() - start
 
 

@@ -86,15 +86,15 @@ def compare(
     """Time a scorer of two directories, with so many utterances of so many speakers, from their files to records."""
     centres = np.random.default_rng(0).standard_normal((ALL, DIMENSION), np.float32)
     with tempfile.TemporaryDirectory() as folder:
-        rooms = [Path(folder, name) for name in ("first", "second")]
-        sides = [write(room, centres, *shape) for room, shape in zip(rooms, (first, second), strict=True)]
+        work_dirs = [Path(folder, name) for name in ("first", "second")]
+        sides = [write(out, centres, *shape) for out, shape in zip(work_dirs, (first, second), strict=True)]
 
         def ours() -> None:
-            score(*map(read_embeddings, rooms)).write(Path(folder, "records.jsonl"), {})
+            score(*map(read_embeddings, work_dirs)).write(Path(folder, "records.jsonl"), {})
 
         def bare() -> None:
-            for room in rooms:
-                np.fromfile(room / "embedding.ark", np.uint8)
+            for out in work_dirs:
+                np.fromfile(out / "embedding.ark", np.uint8)
             product(*sides)
 
         baseline, taken = fastest(bare, ours, rounds=2)

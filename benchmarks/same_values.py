@@ -2,7 +2,7 @@
 
 Usage: python3 benchmarks/same_values.py [--tolerance X] old/results.jsonl new/results.jsonl
 
-Numbers are told apart by tags, metric and parameters, whatever their notes; tables of older versions are read. Exit
+Numbers are matched by tags, metric and parameters, whatever their notes; tables of older versions are read. Exit
 code 1 where a number is gone or differs by more than the tolerance (default 0).
 """
 

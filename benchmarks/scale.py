@@ -70,17 +70,17 @@ def main() -> int:
     parser.add_argument("rows", nargs="*", metavar="row", help=f"some of {', '.join(ROWS)}")
     args = parser.parse_args()
     if args.bound:
-        name, room, part = args.bound
-        ROWS[name].bound(Path(room), int(part))
+        name, work_dir, part = args.bound
+        ROWS[name].bound(Path(work_dir), int(part))
         return 0
     if unknown := [name for name in args.rows if name not in ROWS]:
         parser.error(f"no row '{unknown[0]}'; there are {', '.join(ROWS)}")
     print("row             part    CPU s  bound s  ratio (limit)      MB (limit)  growth", flush=True)
     missed: list[str] = []
     before: dict[str, tuple[float, float]] = {}
-    with tempfile.TemporaryDirectory(prefix="vpeval-scale-", dir=os.environ.get("TMPDIR")) as room:
+    with tempfile.TemporaryDirectory(prefix="vpeval-scale-", dir=os.environ.get("TMPDIR")) as work_dir:
         for part in sorted(args.parts, reverse=True):
-            place = Path(room, str(part))
+            place = Path(work_dir, str(part))
             make_data(place, part)
             for name in args.rows or ROWS:
                 seconds = measure(ROWS[name], place, part, before.get(name), missed)
@@ -92,12 +92,12 @@ def main() -> int:
     return 1 if missed or any(codes) else 0
 
 
-def measure(row: Row, room: Path, part: int, before: tuple[float, float] | None, missed: list[str]) -> float:
+def measure(row: Row, work_dir: Path, part: int, before: tuple[float, float] | None, missed: list[str]) -> float:
     """Measure and print one row; limits hold at full size."""
-    bounds = [sys.executable, __file__, "--bound", row.name, str(room), str(part)]
-    first = run(bounds, room)
-    found = run(row.command, room)
-    bare = row.sample * (first.seconds + run(bounds, room).seconds) / 2
+    bounds = [sys.executable, __file__, "--bound", row.name, str(work_dir), str(part)]
+    first = run(bounds, work_dir)
+    found = run(row.command, work_dir)
+    bare = row.sample * (first.seconds + run(bounds, work_dir).seconds) / 2
     growth = math.nan
     if before and before[0] != row.pairs(part):
         growth = math.log(found.seconds / before[1]) / math.log(row.pairs(part) / before[0])
@@ -112,27 +112,27 @@ def measure(row: Row, room: Path, part: int, before: tuple[float, float] | None,
     return found.seconds
 
 
-def run(command: list[str], room: Path) -> Cost:
+def run(command: list[str], work_dir: Path) -> Cost:
     """What a command takes on one thread."""
     threads = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
     environment = {**os.environ, **threads}
-    child = subprocess.Popen(command, cwd=room, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    child = subprocess.Popen(command, cwd=work_dir, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert child.stderr is not None
-    told = child.stderr.read().decode()
+    errors = child.stderr.read().decode()
     _, status, used = os.wait4(child.pid, 0)
     if status:
-        raise SystemExit(f"{' '.join(command)}: {told}")
+        raise SystemExit(f"{' '.join(command)}: {errors}")
     return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
-def make_data(room: Path, part: int) -> None:
+def make_data(work_dir: Path, part: int) -> None:
     """Embedding directories: many, few (of the first speakers of many), and two versions of a VCTK set."""
     centres = np.random.default_rng(0).standard_normal((SPEAKERS, DIMENSION), np.float32)
     start = time.monotonic()
-    write(room / "many", centres, UTTS, 4.0, 1)
-    write(room / "few", centres[: TESTED // part], TEST_UTTS // part, 4.0, 2)
+    write(work_dir / "many", centres, UTTS, 4.0, 1)
+    write(work_dir / "few", centres[: TESTED // part], TEST_UTTS // part, 4.0, 2)
     for name, spread in (("original", 1.5), ("anonymised", 4.0)):
-        write(room / name, centres[:VOICES], VCTK // part, spread, 3)
+        write(work_dir / name, centres[:VOICES], VCTK // part, spread, 3)
     print(f"data for 1/{part} made in {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
 
 
@@ -154,10 +154,10 @@ def write(directory: Path, centres: np.ndarray, utts: int, spread: float, seed: 
         file.writelines(f"{key} client{spk:05d}\n" for key, spk in zip(keys, owner.tolist(), strict=True))
 
 
-def read(room: Path, *names: str) -> None:
+def read(work_dir: Path, *names: str) -> None:
     """All bytes of arks, at the speed of np.fromfile."""
     for name in names:
-        np.fromfile(room / name / "embedding.ark", np.uint8)
+        np.fromfile(work_dir / name / "embedding.ark", np.uint8)
 
 
 def multiply(rows: int, columns: int, times: int = 1, kind: type[np.floating] = np.float32) -> None:
@@ -177,30 +177,30 @@ def scorer(name: str, *options: str) -> list[str]:
     return [sys.executable, str(ROOT / f"local/score_{name}.py"), *options, f"{name}.jsonl"]
 
 
-def linkability_bound(room: Path, part: int) -> None:
+def linkability_bound(work_dir: Path, part: int) -> None:
     """Both arks, and the products of four L."""
-    read(room, "many", "few")
+    read(work_dir, "many", "few")
     multiply(TESTED // part, SPEAKERS, times=4)
 
 
-def singling_out_bound(room: Path, part: int) -> None:
+def singling_out_bound(work_dir: Path, part: int) -> None:
     """Both arks, and the products of every draw and L with the vectors that there are."""
-    read(room, "many", "few")
-    owner = [line.split()[1] for line in (room / "many/utt2spk").read_text().splitlines()]
+    read(work_dir, "many", "few")
+    owner = [line.split()[1] for line in (work_dir / "many/utt2spk").read_text().splitlines()]
     counts = np.unique(owner, return_counts=True)[1]
     for length in (1, 3):
         folds = np.minimum(counts // length, FOLDS)
         multiply(ENROLLED, int(folds[folds >= 2].sum()), times=DRAWS)
 
 
-def srd_bound(room: Path, part: int) -> None:
+def srd_bound(work_dir: Path, part: int) -> None:
     """The products of some of the inputs: all of them would take longer than the rest of the benchmark."""
     multiply(TEST_UTTS // part // _SAMPLE, SPEAKERS)
 
 
-def similarity_bound(room: Path, part: int) -> None:
+def similarity_bound(work_dir: Path, part: int) -> None:
     """Both arks, three products in float64, and a sort of the scores of each."""
-    read(room, "original", "anonymised")
+    read(work_dir, "original", "anonymised")
     n = VCTK // part
     multiply(n, n, times=3, kind=np.float64)
     scores = np.random.default_rng(0).standard_normal(n * n)

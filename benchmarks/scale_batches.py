@@ -61,7 +61,7 @@ GROWTH = 1.1
 
 @dataclass(frozen=True)
 class Row:
-    """What one piece of work took."""
+    """What one operation took."""
 
     name: str
     utts: int
@@ -100,10 +100,10 @@ def main() -> int:
 
 
 def measure(size: int) -> list[Row]:
-    """Every piece of work on a set of `size` utterances, in a directory of its own."""
-    with tempfile.TemporaryDirectory(prefix="vpeval-scale-") as room:
-        write_set(Path(room, "set"), size)
-        return [timed(name, size, code, Path(room)) for name, code in TOOLS.items()]
+    """Every operation on a set of `size` utterances, in a directory of its own."""
+    with tempfile.TemporaryDirectory(prefix="vpeval-scale-") as work_dir:
+        write_set(Path(work_dir, "set"), size)
+        return [timed(name, size, code, Path(work_dir)) for name, code in TOOLS.items()]
 
 
 def exponent(before: Row | None, after: Row) -> float:
@@ -113,17 +113,17 @@ def exponent(before: Row | None, after: Row) -> float:
     return math.log(after.cpu / before.cpu) / math.log(after.utts / before.utts)
 
 
-def timed(name: str, size: int, code: str, room: Path) -> Row:
+def timed(name: str, size: int, code: str, work_dir: Path) -> Row:
     """Run Python code in a process of its own."""
     start, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    child = subprocess.Popen([sys.executable, "-c", code], cwd=room, env=environment, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen([sys.executable, "-c", code], cwd=work_dir, env=environment, stderr=subprocess.DEVNULL)
     _, status, own = os.wait4(child.pid, 0)
     if status:
         raise SystemExit(f"{name} failed: {code}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
-    return Row(name, size, cpu, time.monotonic() - start, own.ru_maxrss / 1024, sum(1 for _ in room.rglob("*")))
+    return Row(name, size, cpu, time.monotonic() - start, own.ru_maxrss / 1024, sum(1 for _ in work_dir.rglob("*")))
 
 
 def write_set(path: Path, size: int) -> None:
@@ -156,7 +156,7 @@ def run(kind: str) -> None:
     task = vector_task(worker) if kind == "vectors" else text_task(worker)
     logs = Path("log")
     logs.mkdir(exist_ok=True)
-    (logs / f".{task.name}.pace").write_text(f"{PACE}\n")  # as if an earlier set had told it
+    (logs / f".{task.name}.pace").write_text(f"{PACE}\n")  # as if measured on an earlier set
     target = batch.target(Path("set"), Path(kind), [], [vector_task])
     batch.run(task, [target], f"{sys.executable} {ROOT}/utils/run.py", 2, logs)
 

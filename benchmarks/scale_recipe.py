@@ -71,12 +71,12 @@ TEXT = "Please call Stella. Ask her to bring these things."
 def main() -> int:
     """Make the corpus and the copy of the toolkit, run the stages, tell what they took."""
     with tempfile.TemporaryDirectory(prefix="vpeval-scale-", dir=os.environ.get("TMPDIR")) as folder:
-        room = Path(folder)
-        make_corpus(room / "corpus")
-        tree = make_tree(room / "tree")
-        cpu, megabytes = run(tree, "--stop-stage", "0", "--corpus", str(room / "corpus"))
+        work_dir = Path(folder)
+        make_corpus(work_dir / "corpus")
+        tree = make_tree(work_dir / "tree")
+        cpu, megabytes = run(tree, "--stop-stage", "0", "--corpus", str(work_dir / "corpus"))
         utts = anonymise(tree / "data")
-        more, peak = run(tree, "--stage", "5", "--corpus", str(room / "corpus"))
+        more, peak = run(tree, "--stage", "5", "--corpus", str(work_dir / "corpus"))
     cpu, megabytes = cpu + more, max(megabytes, peak)
     print(
         f"stages 0 and 5-12 of a synthetic VPC 2020, {utts:,} utterances in two versions, three attackers: "
@@ -153,9 +153,9 @@ def run(tree: Path, *options: str) -> tuple[float, float]:
     environment = {**os.environ, "VPEVAL_PYTHON": sys.executable, "PYTHONPATH": str(tree)}
     environment |= {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
     log = tree / "run.log"
-    with open(log, "a") as told:
+    with open(log, "a") as output:
         command = ["./run.sh", "--recipe", "vpc2020", "--attackers", ATTACKERS, "--nj", "2", *options]
-        child = subprocess.Popen(command, cwd=tree, env=environment, stdout=told, stderr=told)
+        child = subprocess.Popen(command, cwd=tree, env=environment, stdout=output, stderr=output)
         _, status, used = os.wait4(child.pid, 0)
     lines = log.read_text().splitlines()
     if status:

@@ -17,12 +17,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as room:
-        clone, notes = Path(room) / "clone", Path(room) / "starts"
+    with tempfile.TemporaryDirectory() as work_dir:
+        clone, notes = Path(work_dir) / "clone", Path(work_dir) / "starts"
         subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
         shutil.copytree(ROOT / "tests/e2e/tiny", clone / "egs/tiny")
         (clone / "egs/tiny/corpus").symlink_to(clone / "egs/mini/corpus")
-        environment = os.environ | {"VPEVAL_PYTHON": str(wrapper(Path(room) / "bin", notes))}
+        environment = os.environ | {"VPEVAL_PYTHON": str(wrapper(Path(work_dir) / "bin", notes))}
         environment |= {"VPEVAL_MODELS": os.environ.get("VPEVAL_MODELS", str(ROOT / "models"))}
         for name in ("VPEVAL_READY", "PYTHONPATH", "VPEVAL_TESTS"):
             environment.pop(name, None)

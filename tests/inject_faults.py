@@ -104,10 +104,20 @@ class Injector:
         self._forget()
         used = self._used()
         kilobytes = used + int(self._random.uniform(0.05, 1.0) * (self._kilobytes - used)) + 64
-        with tempfile.TemporaryDirectory() as room:
-            words = ["unshare", "--map-root-user", "--mount", "bash", "-c", _ON_SMALL_DISK, "x", room, str(kilobytes)]
-            done = self._run(*words, *self.command, ROOM=room)
-            after = Path(room) / "after"
+        with tempfile.TemporaryDirectory() as work_dir:
+            words = [
+                "unshare",
+                "--map-root-user",
+                "--mount",
+                "bash",
+                "-c",
+                _ON_SMALL_DISK,
+                "x",
+                work_dir,
+                str(kilobytes),
+            ]
+            done = self._run(*words, *self.command, ROOM=work_dir)
+            after = Path(work_dir) / "after"
             if not after.is_dir():
                 raise InputError(f"no small file system can be mounted here: {done.stdout[-300:]}")
             shutil.rmtree(self.folder / "exp")

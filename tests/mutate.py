@@ -295,8 +295,8 @@ def main() -> int:
         import_module(name)
     mutants = draw(paths, args.mutants, random.Random(args.seed))
     missed = 0
-    with tempfile.TemporaryDirectory(prefix="mutants-") as room:
-        for mutant in survivors(mutants, [Copy(Path(room) / str(number)) for number in range(args.jobs)]):
+    with tempfile.TemporaryDirectory(prefix="mutants-") as work_dir:
+        for mutant in survivors(mutants, [Copy(Path(work_dir) / str(number)) for number in range(args.jobs)]):
             missed += 1
             print(mutant, flush=True)
     noticed = 100 * (1 - missed / len(mutants))

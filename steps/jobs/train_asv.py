@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def draw(name: str, log: Path) -> None:
-    """Draw the curves of a training beside its log; imported late, as a skipped training draws nothing."""
+    """Draw the curves of a training next to its log; imported late, as a skipped training draws nothing."""
     from vpeval.figures.attacker_curves import save_training
 
     save_training(name, read_epochs(log), log.with_suffix(""))

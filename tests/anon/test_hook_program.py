@@ -80,5 +80,5 @@ def test_a_preparation_that_cannot_be_run_or_is_there_twice_is_a_mistake() -> No
         hook_program.find_preparation(hook)
     put_hook("mine/prepare.py")
     put_hook("mine/prepare.sh")
-    with pytest.raises(InputError, match=r"prepare\.py: stands beside prepare\.sh; keep one"):
+    with pytest.raises(InputError, match=r"prepare\.py: is next to prepare\.sh; keep one"):
         hook_program.find_preparation(hook)

@@ -67,9 +67,9 @@ def plda_scoring(mean, lda, stored, enroll, trial, offset=0.0):
         known = transformed(vectors.mean(axis=0), len(vectors))
         shrink = len(vectors) * variances / (len(vectors) * variances + 1)
         for column, vector in enumerate(trial.vectors):
-            tried = transformed(vector, 1)
-            given = log_normal(tried, shrink * known, 1 + variances / (len(vectors) * variances + 1))
-            scores[row, column] = given - log_normal(tried, 0, 1 + variances)
+            trial_vector = transformed(vector, 1)
+            given = log_normal(trial_vector, shrink * known, 1 + variances / (len(vectors) * variances + 1))
+            scores[row, column] = given - log_normal(trial_vector, 0, 1 + variances)
     return scores
 
 

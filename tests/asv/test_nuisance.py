@@ -39,8 +39,8 @@ def utts(buzzers):
 
 
 def without(start, utts, out, seed=0):
-    heard = train_nuisance(start, start.parents[1] / "nuisance.yaml", utts, seed, out)
-    return load_encoder(out / "encoder.yaml"), heard
+    used = train_nuisance(start, start.parents[1] / "nuisance.yaml", utts, seed, out)
+    return load_encoder(out / "encoder.yaml"), used
 
 
 def cosine(a, b):
@@ -161,11 +161,11 @@ def test_speech_beyond_the_minutes_of_the_profile_is_not_listened_to(start, utts
 def test_the_job_learns_the_nuisance_and_skips_what_is_up_to_date(start, buzzers, tmp_path):
     out = tmp_path / "asv/nontimbral"
     command = [str(ROOT / "steps/jobs/train_asv.py"), "nuisance", str(start), str(tmp_path / "nuisance.yaml"), str(out)]
-    told = [
+    outputs = [
         subprocess.run([sys.executable, *command, str(buzzers)], cwd=ROOT, capture_output=True, text=True, check=True)
         for _ in range(2)
     ]
-    assert "nuisance of 24 utterances, 0.2 minutes" in told[0].stdout and "up to date, skipped" in told[1].stdout
+    assert "nuisance of 24 utterances, 0.2 minutes" in outputs[0].stdout and "up to date, skipped" in outputs[1].stdout
     assert load_encoder(out / "encoder.yaml").embed(np.zeros(RATE, np.float32)).shape == (8,)
 
 

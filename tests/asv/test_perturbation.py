@@ -53,12 +53,12 @@ def test_an_equaliser_raises_the_bands_it_is_told_to():
 
 def test_a_voice_is_another_one_each_time_as_long_and_as_loud():
     wave = melody(np.full(2 * RATE, 150.0))
-    heard = [STRONG(wave, np.random.default_rng(seed)) for seed in range(6)]
-    pitches = [np.median(track[track > 0]) for track in map(track_f0, heard)]
+    perturbed = [STRONG(wave, np.random.default_rng(seed)) for seed in range(6)]
+    pitches = [np.median(track[track > 0]) for track in map(track_f0, perturbed)]
     assert len(set(np.round(pitches))) == 6 and max(pitches) / min(pitches) > 1.3
     assert all(150 / 1.62 < pitch < 150 * 1.62 for pitch in pitches)
-    assert len({round(centroid(one)) for one in heard}) == 6
-    for one in heard:
+    assert len({round(centroid(one)) for one in perturbed}) == 6
+    for one in perturbed:
         assert one.shape == wave.shape and one.dtype == np.float32
         assert np.sqrt(np.mean(one**2)) == pytest.approx(np.sqrt(np.mean(wave**2)), rel=1e-3)
 

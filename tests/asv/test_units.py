@@ -106,8 +106,8 @@ def test_learning_units_twice_gives_the_same_bytes_and_another_seed_other_ones(s
 
 def test_speech_beyond_the_minutes_of_the_profile_is_not_listened_to(start, buzzers, tmp_path):
     (tmp_path / "units.yaml").write_text(PROFILE.replace("1.0", "0.02"))
-    heard, frames = train_units(start, tmp_path / "units.yaml", utts_of(buzzers), 0, tmp_path / "out")
-    assert 120 <= frames < 300 and heard < len(utts_of(buzzers))
+    utterances, frames = train_units(start, tmp_path / "units.yaml", utts_of(buzzers), 0, tmp_path / "out")
+    assert 120 <= frames < 300 and utterances < len(utts_of(buzzers))
 
 
 def test_vectors_of_speakers_differ_and_do_not_depend_on_the_order_of_utterances(start, buzzers, tmp_path):
@@ -130,11 +130,11 @@ def test_short_utterances_have_vectors_too(start, buzzers, tmp_path, length):
 def test_the_job_learns_units_and_skips_what_is_up_to_date(start, buzzers, tmp_path):
     out = tmp_path / "asv/units"
     command = [str(ROOT / "steps/jobs/train_asv.py"), "units", str(start), str(tmp_path / "units.yaml"), str(out)]
-    told = [
+    outputs = [
         subprocess.run([sys.executable, *command, str(buzzers)], cwd=ROOT, capture_output=True, text=True, check=True)
         for _ in range(2)
     ]
-    assert "units of" in told[0].stdout and "up to date, skipped" in told[1].stdout
+    assert "units of" in outputs[0].stdout and "up to date, skipped" in outputs[1].stdout
     assert (out / "codebook.npy") in config_files(out / "encoder.yaml")
     assert load_encoder(out / "encoder.yaml").centres.shape == (6, 20)
 

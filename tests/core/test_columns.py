@@ -30,10 +30,10 @@ def by_columns(path: Path) -> object:
 @settings(max_examples=300)
 @given(PIECES, st.integers(1, 12))
 def test_columns_are_what_line_by_line_gives_and_so_are_complaints(
-    tmp_path_factory: pytest.TempPathFactory, pieces: list[str], block: int
+    tmp_path_factory: pytest.TempPathFactory, fragments: list[str], block: int
 ) -> None:
     path = tmp_path_factory.mktemp("columns") / "table"
-    path.write_bytes("".join(pieces).encode())
+    path.write_bytes("".join(fragments).encode())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("vpeval.core.files._BLOCK", block)
         assert by_columns(path) == by_lines(path)

@@ -6,36 +6,36 @@ from vpeval.core.errors import InputError
 from vpeval.data.attributes import Attribute, combined, read_attribute, read_attributes
 
 
-def of(*values, name="x"):
+def attribute(*values, name="x"):
     return Attribute(name, {f"s{k:02d}": value for k, value in enumerate(values)})
 
 
 def test_numbers_are_a_quantity_and_anything_else_is_a_category():
-    assert of("20", "31.5", "1e1").is_quantity
-    assert not of("20", "thirties").is_quantity
-    assert not of("f", "m").is_quantity
-    assert not of("nan", "inf").is_quantity
+    assert attribute("20", "31.5", "1e1").is_quantity
+    assert not attribute("20", "thirties").is_quantity
+    assert not attribute("f", "m").is_quantity
+    assert not attribute("nan", "inf").is_quantity
 
 
 def test_rare_values_are_one_class_or_are_left_out():
-    found = of(*"aaabbbcd").classes
+    found = attribute(*"aaabbbcd").classes
     assert Counter(found.values()) == {"a": 3, "b": 3}
-    assert Counter(of(*"aaabbbcde").classes.values()) == {"a": 3, "b": 3, "other": 3}
+    assert Counter(attribute(*"aaabbbcde").classes.values()) == {"a": 3, "b": 3, "other": 3}
 
 
 def test_a_quantity_has_three_classes_and_equal_values_share_one():
-    found = of(*map(str, [20, 20, 20, 20, 30, 40, 41, 42, 50])).classes
+    found = attribute(*map(str, [20, 20, 20, 20, 30, 40, 41, 42, 50])).classes
     assert Counter(found.values()) == {"20": 4, "41–50": 3}
-    assert len(set(of(*map(str, range(20, 50))).classes.values())) == 3
+    assert len(set(attribute(*map(str, range(20, 50))).classes.values())) == 3
 
 
 def test_resolutions_go_from_coarse_to_fine_and_each_is_finer():
-    halves = of(*map(str, range(10))).resolutions
+    halves = attribute(*map(str, range(10))).resolutions
     assert [len(set(groups.values())) for groups in halves] == [2, 4, 8, 10]
-    places = of("Scotland/Edinburgh", "Scotland/Glasgow", "Wales", "Wales").resolutions
+    places = attribute("Scotland/Edinburgh", "Scotland/Glasgow", "Wales", "Wales").resolutions
     assert [len(set(groups.values())) for groups in places] == [2, 3]
-    assert of("f", "f").resolutions == [{"s00": "f", "s01": "f"}]
-    assert [len(set(groups.values())) for groups in of("1", "1", "2").resolutions] == [2]
+    assert attribute("f", "f").resolutions == [{"s00": "f", "s01": "f"}]
+    assert [len(set(groups.values())) for groups in attribute("1", "1", "2").resolutions] == [2]
 
 
 def test_tables_of_several_sets_are_one_and_unknown_is_no_value(tmp_path):

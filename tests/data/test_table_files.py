@@ -53,10 +53,10 @@ def test_a_column_is_equal_to_the_dictionary_of_its_file(tmp_path: Path, table: 
         st.sampled_from(["a", "b", "é", " ", "\t", "\n", "\r", "\0", "\u3000", "\x1c", "a b\n", "b c\n"]), max_size=12
     )
 )
-def test_a_file_that_is_not_as_ours_is_left_to_the_other_reader(tmp_path: Path, pieces: list[str]) -> None:
-    (tmp_path / "x").write_text("".join(pieces), newline="")
+def test_a_file_that_is_not_as_ours_is_left_to_the_other_reader(tmp_path: Path, fragments: list[str]) -> None:
+    (tmp_path / "x").write_text("".join(fragments), newline="")
     for empty in (False, True):
-        found = read_column(tmp_path / "x", empty) if pieces else None
+        found = read_column(tmp_path / "x", empty) if fragments else None
         if found is not None:
             assert dict(found) == read_table(tmp_path / "x", empty=empty)
 

@@ -130,8 +130,8 @@ def test_files_made_elsewhere_give_the_results_of_the_hook_that_made_them(make_c
     output = clone.run("--nj", "2", "--stage", "3", *options)
     assert "partial: tiny_dev_trials_f: 2 files are missing" in output and "no submission package" in output
     records = read_records(clone.path / "exp/tiny/runs/partial/results.jsonl")
-    told = {record.set for record in records if record.system == "partial" and "missing_files" in record.notes}
-    assert told == {"tiny_dev_trials_f", "tiny_dev", "tiny_dev_asr", "tiny_all"}
+    noted = {record.set for record in records if record.system == "partial" and "missing_files" in record.notes}
+    assert noted == {"tiny_dev_trials_f", "tiny_dev", "tiny_dev_asr", "tiny_all"}
     counts = {
         r.condition: r.counts
         for r in records

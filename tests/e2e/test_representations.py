@@ -17,9 +17,9 @@ def test_units_and_nontimbral_embeddings_are_learnt_and_attack(finished):
         text = re.sub(rf"^{quick.partition(' ')[0]} \d+", quick, profile.read_text(), flags=re.MULTILINE)
         profile.write_text(re.sub(r"^minutes: [\d.]+", "minutes: 0.5", text, flags=re.MULTILINE))
     options = ("--stage", "4", "--stop-stage", "9", "--attackers", "units nontimbral_anon")
-    told = finished.run(*options, "--nj", "2")
-    assert "attacker is there (units on data/tiny_train)" in told
-    assert "attacker is there (nuisance on data/tiny_train_mcadams)" in told
+    output = finished.run(*options, "--nj", "2")
+    assert "attacker is there (units on data/tiny_train)" in output
+    assert "attacker is there (nuisance on data/tiny_train_mcadams)" in output
 
     found = {}
     for system in ("original", "mcadams"):

@@ -114,8 +114,8 @@ def test_under_slurm_the_results_are_the_same(finished, make_clone):
     clone = make_clone("slurm")
     conf = clone.path / "conf/slurm.conf"
     conf.write_text(conf.read_text().replace("mem: ''  ", "mem: 2G  ").replace("poll_seconds: 5", "poll_seconds: 1"))
-    with tempfile.TemporaryDirectory(prefix="vp-slurm-") as room:
-        cluster = Cluster(Path(room) / "0")
+    with tempfile.TemporaryDirectory(prefix="vp-slurm-") as work_dir:
+        cluster = Cluster(Path(work_dir) / "0")
         try:
             clone = replace(clone, environment={**cluster.start().environment, "VPEVAL_BACKEND": "slurm"})
             clone.run("--nj", "3")

@@ -161,12 +161,12 @@ def test_a_line_that_names_no_place_in_an_ark_is_refused(tmp_path: Path, line: s
     assert "x.scp:1: expected <utterance> <ark file>:<offset>" in complaint(tmp_path / "x.scp")
 
 
-pieces = st.sampled_from(
+fragments = st.sampled_from(
     ["a", "b-1", " ", " ", "\n", " x.ark:", " x.ark:1\n", "7", "é", "\t", "\r", "\x1c", ":", "y.ark:"]
 )
 
 
-@given(st.lists(pieces, max_size=14).map("".join).map("k x.ark:4\n{}".format))
+@given(st.lists(fragments, max_size=14).map("".join).map("k x.ark:4\n{}".format))
 @example("k x.ark:4\n x.ark:1\n7")
 @example("k x.ark:4\n x.ark:1\na 7")
 @example("k x.ark:4\na x.ark:1\n7")

@@ -82,14 +82,17 @@ def write_verification(directory, tags, rng):
     lists = {name: {axis: values.tolist() for axis, values in curve.items()} for name, curve in curves.items()}
     write_text(directory / "records.curves.json", json.dumps(lists))
     values = VALUES[tags["condition"]]
-    beside = {"files": {"curves": "records.curves.json", "scores": "scores"}}
+    side_files = {"files": {"curves": "records.curves.json", "scores": "scores"}}
     drawn = {"resamples": 100, "seed": 7}
     counts = {"targets": 24, "nontargets": 120, "speakers": 6}
     records = [
-        *(interval(Record(name, values["eer_kaldi"] + more, notes={**drawn, **beside}), 0.02) for name, more in EERS),
+        *(
+            interval(Record(name, values["eer_kaldi"] + more, notes={**drawn, **side_files}), 0.02)
+            for name, more in EERS
+        ),
         interval(Record("min_cllr", values["min_cllr"], notes=drawn), 0.05),
         interval(Record("cllr", values["min_cllr"] + 0.1, notes=drawn), 0.05),
-        interval(Record("zebra_population", values["zebra_population"], notes={**drawn, **beside}), 0.01),
+        interval(Record("zebra_population", values["zebra_population"], notes={**drawn, **side_files}), 0.01),
         interval(Record("zebra_individual", 1.5, notes={"tag": "B"}), 0.1),
         interval(Record("dsys", values["dsys"], notes={"files": {"scores": "scores"}}), 0.1),
         interval(Record("dsys_null", 0.05), 0.01),

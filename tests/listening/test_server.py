@@ -40,12 +40,13 @@ class Visitor:
                 assert ask(self.address, f"api/audio/{self.test.names[clip]}", self.token)[0] == 200
         time.sleep(0.3 if pages and self.pages[pages[0]].kind == "rating" else 4)
 
-    def of(self, kind):
+    def page_of(self, kind):
         return next(name for name, page in self.pages.items() if page.kind == kind)
 
     def answer(self, task="naturalness", kind="rating", value=5, **changes):
         return self.post(
-            "api/answers", {"page": self.of(kind), "task": task, "value": value, "seconds": 1.5, "plays": 1, **changes}
+            "api/answers",
+            {"page": self.page_of(kind), "task": task, "value": value, "seconds": 1.5, "plays": 1, **changes},
         )
 
     def kept(self):
@@ -61,7 +62,7 @@ def visitor(served):
 
 
 def test_an_answer_is_kept_once_however_often_it_is_sent(visitor):
-    visitor.hear(visitor.of("rating"))
+    visitor.hear(visitor.page_of("rating"))
     assert visitor.answer()[0] == 201
     assert visitor.answer()[0] == 200
     assert visitor.answer(value=6) == (409, {"error": "this question is already answered; the first answer counts"})
@@ -100,7 +101,7 @@ def test_a_rating_out_of_range_is_refused(served, value, request):
 @pytest.fixture(scope="module")
 def refused_visitor(served):
     visitor = Visitor(served, 11)
-    visitor.hear(visitor.of("rating"))
+    visitor.hear(visitor.page_of("rating"))
     return visitor
 
 
@@ -174,7 +175,7 @@ def test_nothing_happens_before_consent(served):
 
 
 def test_an_answer_counts_only_when_the_recordings_can_have_been_played(visitor):
-    clips = [visitor.test.names[clip] for clip in visitor.pages[visitor.of("rating")].clips]
+    clips = [visitor.test.names[clip] for clip in visitor.pages[visitor.page_of("rating")].clips]
     refused = (403, {"error": "play the recording to its end first"})
     assert visitor.answer() == refused
     ask(visitor.address, f"api/audio/{clips[0]}", visitor.token, method="HEAD")
@@ -186,7 +187,7 @@ def test_an_answer_counts_only_when_the_recordings_can_have_been_played(visitor)
 
 
 def test_recordings_can_be_asked_for_in_parts(visitor):
-    clip = visitor.test.names[visitor.pages[visitor.of("rating")].clips[0]]
+    clip = visitor.test.names[visitor.pages[visitor.page_of("rating")].clips[0]]
     status, headers, content = ask(visitor.address, f"api/audio/{clip}", visitor.token, headers={"Range": "bytes=0-99"})
     assert (status, len(content)) == (206, 100)
     assert headers["content-range"].startswith("bytes 0-99/")

@@ -207,19 +207,19 @@ def test_the_planned_tests_are_corrected_for_all_groups_and_pairs_of_systems(dat
 
 
 def test_the_smallest_number_of_listeners_with_the_power_is_found(data, monkeypatch):
-    tried = []
+    sizes_asked = []
 
     def power(pages, *_):
-        tried.append(len({page.listener for page in pages}))
-        return 0.8 if tried[-1] >= 11 else 0.7
+        sizes_asked.append(len({page.listener for page in pages}))
+        return 0.8 if sizes_asked[-1] >= 11 else 0.7
 
     monkeypatch.setattr(simulate, "simulated_power", power)
     arguments = toy_material(data), DesignOptions(1, 2, boards=0), PowerTarget(), Spread(), "naturalness"
     found = required_listeners(*arguments)
-    assert (found.listeners, found.power) == (11, 0.8) and tried == [4, 8, 16, 12, 10, 11]
-    tried.clear()
+    assert (found.listeners, found.power) == (11, 0.8) and sizes_asked == [4, 8, 16, 12, 10, 11]
+    sizes_asked.clear()
     monkeypatch.setattr(simulate, "MAX_LISTENERS", 10)
-    assert required_listeners(*arguments).listeners is None and tried == [4, 8, 10]
+    assert required_listeners(*arguments).listeners is None and sizes_asked == [4, 8, 10]
 
 
 def test_ratings_spread_by_listener_recording_and_noise():

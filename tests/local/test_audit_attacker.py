@@ -92,7 +92,7 @@ def run(tmp_path, capsys):
     return run
 
 
-def of(findings, check):
+def by_check(findings, check):
     return [finding for finding in findings if finding["check"] == check]
 
 
@@ -110,7 +110,7 @@ def test_a_fusion_is_held_against_its_best_member(run, fused, worse):
     ]
     fusion = record("toy", "aa", "fusion", fused, attack="lazy-informed").with_notes({"members": "ecapa f0"})
     findings, _ = run(("pseudo", "pseudo"), [*members, fusion])
-    (found,) = of(findings, "f")
+    (found,) = by_check(findings, "f")
     assert found["flagged"] is worse
     assert ("does worse than ecapa alone" if worse else "does not do worse than its best member ecapa") in found[
         "sentence"
@@ -120,21 +120,21 @@ def test_a_fusion_is_held_against_its_best_member(run, fused, worse):
 def test_an_identity_anonymiser_is_flagged(run):
     findings, flagged = run(("identity", "identity"))
     assert flagged == {"c", "e"}
-    assert "96 of 96 utterances passed through unchanged (96 identical files" in of(findings, "e")[0]["sentence"]
-    assert of(findings, "d")[0]["numbers"]["level"] == "none"
+    assert "96 of 96 utterances passed through unchanged (96 identical files" in by_check(findings, "e")[0]["sentence"]
+    assert by_check(findings, "d")[0]["numbers"]["level"] == "none"
 
 
 def test_enrolment_that_was_left_untouched_is_flagged(run):
     findings, flagged = run(("identity", "pseudo"))
     assert flagged == {"c", "e"}
-    assert of(findings, "c")[0]["numbers"]["retention"] == pytest.approx(1)
-    assert "48 of 96" in of(findings, "e")[0]["sentence"]
+    assert by_check(findings, "c")[0]["numbers"]["retention"] == pytest.approx(1)
+    assert "48 of 96" in by_check(findings, "e")[0]["sentence"]
 
 
 def test_enrolment_that_was_merely_resynthesised_is_flagged(run):
     findings, flagged = run(("resynthesised", "pseudo"))
     assert flagged == {"c"}
-    assert "was not really anonymised (limit 75.0 %)" in of(findings, "c")[0]["sentence"]
+    assert "was not really anonymised (limit 75.0 %)" in by_check(findings, "c")[0]["sentence"]
 
 
 @pytest.mark.parametrize(
@@ -150,14 +150,14 @@ def test_enrolment_that_was_merely_resynthesised_is_flagged(run):
 )
 def test_the_level_of_anonymisation_is_stated(run, anonymiser, level):
     findings, _ = run((anonymiser, anonymiser))
-    (stated,) = of(findings, "d")
-    assert stated["numbers"]["level"] == level
-    assert "toy_enrolls, toy_trials_f" in stated["sentence"]
+    (level_finding,) = by_check(findings, "d")
+    assert level_finding["numbers"]["level"] == level
+    assert "toy_enrolls, toy_trials_f" in level_finding["sentence"]
 
 
 def test_sets_of_different_levels_are_told_apart(run):
     findings, _ = run(("pseudo", "per_utt"))
-    assert [(f["numbers"]["level"], f["numbers"]["sets"]) for f in of(findings, "d")] == [
+    assert [(f["numbers"]["level"], f["numbers"]["sets"]) for f in by_check(findings, "d")] == [
         ("speaker", "toy_enrolls"),
         ("utterance", "toy_trials_f"),
     ]
@@ -171,16 +171,18 @@ def test_a_ladder_that_climbs_is_fine(run):
     assert flagged == set()
     assert (
         "semi-informed attacker plda does not do worse than the lazy-informed attacker ecapa"
-        in of(findings, "b")[1]["sentence"]
+        in by_check(findings, "b")[1]["sentence"]
     )
-    assert "mean EER (Kaldi) 28.0 % against 30.0 % on 1 sets" in of(findings, "b")[1]["sentence"]
+    assert "mean EER (Kaldi) 28.0 % against 30.0 % on 1 sets" in by_check(findings, "b")[1]["sentence"]
 
 
 def test_the_audit_speaks_of_the_eer_of_the_edition(run):
     by_threshold = [replace(r, metric="eer_threshold", value=0.45) for r in (record("original", "oo", "ecapa", 0.02),)]
     findings, flagged = run(("pseudo", "pseudo"), by_threshold, ("--edition", "2024"))
     assert flagged == {"a"}
-    assert "Attacker ecapa has an EER (threshold) of 45.0 % on original speech" in of(findings, "a")[0]["sentence"]
+    assert (
+        "Attacker ecapa has an EER (threshold) of 45.0 % on original speech" in by_check(findings, "a")[0]["sentence"]
+    )
     assert run(("pseudo", "pseudo"), by_threshold, ("--edition", "2022"))[1] == set()
 
 
@@ -192,25 +194,25 @@ def test_a_trained_attacker_that_is_weaker_than_an_untrained_one_is_flagged(run)
     weak = record("toy", "aa", "plda", 0.39, attack="semi-informed")
     findings, flagged = run(("pseudo", "pseudo"), [*LADDER, weak])
     assert flagged == {"b"}
-    assert "39.0 % against 30.0 % [27.0, 33.0]" in of(findings, "b")[1]["sentence"]
+    assert "39.0 % against 30.0 % [27.0, 33.0]" in by_check(findings, "b")[1]["sentence"]
 
 
 def test_an_attacker_that_fails_on_original_speech_is_flagged(run):
     findings, flagged = run(("pseudo", "pseudo"), [record("original", "oo", "broken", 0.45)])
     assert flagged == {"a"}
-    assert "Attacker broken has an EER (Kaldi) of 45.0 % on original speech" in of(findings, "a")[0]["sentence"]
+    assert "Attacker broken has an EER (Kaldi) of 45.0 % on original speech" in by_check(findings, "a")[0]["sentence"]
 
 
 def test_an_encoder_that_fails_its_own_control_does_not_testify(run):
     findings, flagged = run(("resynthesised", "pseudo"), [record("original", "oo", "embeddings", 0.45)])
     assert flagged == {"a", "c", "d"}
-    assert "cannot be told by embeddings, which is too weak" in of(findings, "c")[0]["sentence"]
+    assert "cannot be told by embeddings, which is too weak" in by_check(findings, "c")[0]["sentence"]
 
 
 def test_an_attacker_that_has_not_been_tried_on_original_speech_is_judged_by_anonymised_speech(run):
     findings, flagged = run(("pseudo", "pseudo"), [record("toy", "aa", "plda", 0.48, attack="semi-informed")])
     assert flagged == {"a"}
-    assert "48.0 % on anonymised speech of speakers it was not trained on" in of(findings, "a")[1]["sentence"]
+    assert "48.0 % on anonymised speech of speakers it was not trained on" in by_check(findings, "a")[1]["sentence"]
 
 
 def test_retention_and_coherence_by_hand(tmp_path):
@@ -230,7 +232,9 @@ def test_an_attacker_trained_on_another_system_has_no_control_here(run):
     other = record("toy", "aa", "similar", 0.48, attack="none")
     findings, flagged = run(("pseudo", "pseudo"), [other])
     assert flagged == set()
-    assert "its EER (Kaldi) of 48.0 % here (mean of 1 sets) is no control of it" in of(findings, "a")[1]["sentence"]
+    assert (
+        "its EER (Kaldi) of 48.0 % here (mean of 1 sets) is no control of it" in by_check(findings, "a")[1]["sentence"]
+    )
 
 
 def test_embeddings_that_are_not_there_are_answered_with_the_stage_that_makes_them(tmp_path):

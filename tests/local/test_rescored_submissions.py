@@ -52,10 +52,10 @@ def honest(submission_dir):
         pooled = pool(scores[trials.is_target], scores[~trials.is_target])
         values |= {(condition, metric): function(pooled) for metric, function in POINT_ESTIMATES.items()}
     records = read_records("runs/mine/results.jsonl")
-    told = [
+    noted = [
         r if r.metric == "wer" else r.__class__(**{**vars(r), "value": values[r.condition, r.metric]}) for r in records
     ]
-    write_records("runs/mine/results.jsonl", told)
+    write_records("runs/mine/results.jsonl", noted)
     assert make().returncode == 0
     return submission_dir
 

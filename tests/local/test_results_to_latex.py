@@ -116,7 +116,7 @@ def test_metrics_attackers_and_systems_are_chosen_and_intervals_left_out(convert
 
 
 @pytest.mark.parametrize(
-    ("option", "name", "told"),
+    ("option", "name", "expected"),
     [
         ("--metrics", "eer", "no metric 'eer' in these results; there are: "),
         ("--metrics", "deid", "'deid' was not measured; there are: "),
@@ -124,7 +124,7 @@ def test_metrics_attackers_and_systems_are_chosen_and_intervals_left_out(convert
         ("--systems", "x", "no system 'x' in these results; there are: "),
     ],
 )
-def test_what_is_not_there_is_an_error_that_names_what_is(convert, option, name, told):
+def test_what_is_not_there_is_an_error_that_names_what_is(convert, option, name, expected):
     done = convert(option, name, "run/results.txt")
     assert done.returncode == 1
-    assert told in done.stderr
+    assert expected in done.stderr

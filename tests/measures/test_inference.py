@@ -15,13 +15,13 @@ from vpeval.measures.inference import Options, score_inference
 from vpeval.measures.legal import parse_sizes
 
 
-def voices(values, n_utts=6, noise=0.5, seed=0, dimension=8, told=1.0):
-    """Utterances of speakers s00, s01 …: the first dimension tells the value, as far as `told`, the others nothing."""
+def voices(values, n_utts=6, noise=0.5, seed=0, dimension=8, share=1.0):
+    """Utterances of speakers s00, s01 …: the first dimension tells the value, as far as `share`, the others nothing."""
     rng = np.random.default_rng(seed)
     vectors, speaker_of = {}, {}
     for k, value in enumerate(values):
         centre = rng.standard_normal(dimension)
-        centre[0] = told * value + (1 - told) * centre[0]
+        centre[0] = share * value + (1 - share) * centre[0]
         for n in range(n_utts):
             utt = f"s{k:02d}-{n}"
             vectors[utt] = (centre + noise * rng.standard_normal(dimension)).astype(np.float32)
@@ -62,7 +62,7 @@ def test_what_every_utterance_tells_is_known_to_a_bit():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_an_attribute_that_has_nothing_to_do_with_the_voice_gives_no_bits_within_the_interval(seed):
-    speech = voices(np.zeros(40), seed=seed, told=0)
+    speech = voices(np.zeros(40), seed=seed, share=0)
     found = score(speech, speech, [named(SEXES), named(range(20, 60), "age")])
     for metric, attribute in (
         ("inference_bits", "sex"),
@@ -107,7 +107,7 @@ def test_nobody_is_attacked_with_what_was_learnt_from_the_same_speaker():
     # Every speaker has a voice of its own and a sex by lot: only who knows the speaker knows the sex.
     rng = np.random.default_rng(1)
     sexes = rng.permutation(SEXES)
-    speech = voices(np.zeros(40), noise=0.01, seed=2, told=0, dimension=30)
+    speech = voices(np.zeros(40), noise=0.01, seed=2, share=0, dimension=30)
     record = score(speech, speech, [named(sexes)])["inference_accuracy", "sex", 1, None]
     assert record.lower <= 0.5 <= record.upper
 
@@ -151,7 +151,7 @@ def test_crowds_beyond_the_speakers_are_told_as_such():
 
 
 def test_the_same_seed_gives_the_same_records():
-    speech = voices(SIGNS, told=0.3)
+    speech = voices(SIGNS, share=0.3)
     one, other = (
         score_inference(speech, speech, [named(SEXES)], replace(settings("1,3"), similarity="cosine")) for _ in range(2)
     )

@@ -11,9 +11,9 @@ def test_information_is_entropy_less_cross_entropy_on_a_small_channel():
     # A voice says the sex rightly in 3 of 4 cases; 2 of 3 speakers are women. All twelve cases, each once.
     prior = np.array([2 / 3, 1 / 3])
     channel = np.array([[3 / 4, 1 / 4], [1 / 4, 3 / 4]])
-    cases = [(sex, heard) for sex, heard in [(0, 0)] * 6 + [(0, 1)] * 2 + [(1, 0)] * 1 + [(1, 1)] * 3]
+    cases = [(sex, recognised) for sex, recognised in [(0, 0)] * 6 + [(0, 1)] * 2 + [(1, 0)] * 1 + [(1, 1)] * 3]
     joint = prior[:, None] * channel
-    posteriors = np.array([joint[:, heard] / joint[:, heard].sum() for _, heard in cases])
+    posteriors = np.array([joint[:, recognised] / joint[:, recognised].sum() for _, recognised in cases])
     truth = np.array([sex for sex, _ in cases])
     exact = sum(joint[s, h] * log2(joint[s, h] / (prior[s] * joint[:, h].sum())) for s in (0, 1) for h in (0, 1))
     assert information(posteriors, truth, prior).mean() == pytest.approx(exact)

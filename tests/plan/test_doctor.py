@@ -59,16 +59,16 @@ def test_nothing_stands_against_the_embedded_corpus_on_a_good_machine(clone: Pat
     ],
 )
 def test_a_machine_that_lacks_something_is_told_so(clone: Path, lacks: dict[str, int], what: str, words: str) -> None:
-    told = failing(check(replace(GOOD, **lacks)))
-    assert list(told) == [what] and words in told[what]
+    failed = failing(check(replace(GOOD, **lacks)))
+    assert list(failed) == [what] and words in failed[what]
 
 
 def test_a_model_that_is_missing_and_cannot_be_fetched_is_named_with_its_place(clone: Path) -> None:
     shutil.rmtree(clone / "models/whisper_base")
-    told = failing(check())
-    assert list(told) == ["network"]
-    assert "whisper_base is missing and cannot be fetched (hub: no route to host)" in told["network"]
-    assert str(clone / "models/whisper_base") in told["network"]
+    failed = failing(check())
+    assert list(failed) == ["network"]
+    assert "whisper_base is missing and cannot be fetched (hub: no route to host)" in failed["network"]
+    assert str(clone / "models/whisper_base") in failed["network"]
 
 
 def test_fewer_jobs_are_advised_where_memory_is_short(clone: Path) -> None:

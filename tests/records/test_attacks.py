@@ -30,9 +30,9 @@ def test_condition_and_training_data_make_the_attack_model(condition, trained_on
 
 
 def test_what_a_record_states_counts_before_anything_else():
-    stated = replace(record("aa"), notes={"attack_model": "semi-informed"})
-    assert attack_model(stated) == "semi-informed"
-    assert attack_model(replace(stated, notes={"attack_model": "none"})) == "similar-system"
+    noted = replace(record("aa"), notes={"attack_model": "semi-informed"})
+    assert attack_model(noted) == "semi-informed"
+    assert attack_model(replace(noted, notes={"attack_model": "none"})) == "similar-system"
 
 
 def test_an_attacker_of_a_published_result_is_known_by_its_name():

@@ -46,8 +46,8 @@ def measured(toy):
 def eers(plan, condition, attacker, partition="test"):
     found = [
         record
-        for piece in verifications(plan)
-        for record in read_records(piece.out / "records.jsonl")
+        for result in verifications(plan)
+        for record in read_records(result.out / "records.jsonl")
         if record.metric == "eer_rocch" and (record.condition, record.attacker) == (condition, attacker)
     ]
     return [record for record in found if f"_{partition}_" in record.set]
@@ -86,12 +86,12 @@ def test_weights_are_learnt_on_development_sets_and_test_trials_do_not_matter(me
 
 def test_scores_of_test_trials_are_the_weighted_sum_of_those_of_the_members(measured):
     def scores(attacker):
-        piece = next(
+        result = next(
             p
             for p in verifications(measured)
             if (p.attack.attacker.name, p.attack.condition, p.pair.trials) == (attacker, "oa", "toy_test_trials_m")
         )
-        return np.array([float(line.split()[2]) for line in (piece.out / "scores").read_text().splitlines()])
+        return np.array([float(line.split()[2]) for line in (result.out / "scores").read_text().splitlines()])
 
     attack = next(a for a in measured.attacks if a.members and a.condition == "oa")
     fusion = read_weights(attack.weights)
@@ -124,9 +124,9 @@ def test_the_strongest_of_all_attacks_is_chosen_and_told(measured):
     )
     assert rocch.value == pytest.approx(min(means.values()))
     findings = json.loads((measured.run / "audit.json").read_text())
-    told = [finding["sentence"] for finding in findings if finding["check"] == "f"]
-    assert any("is the strongest of 6 attacks by 3 attackers" in sentence for sentence in told)
-    assert sum("does not do worse than its best member" in sentence for sentence in told) == 3
+    sentences = [finding["sentence"] for finding in findings if finding["check"] == "f"]
+    assert any("is the strongest of 6 attacks by 3 attackers" in sentence for sentence in sentences)
+    assert sum("does not do worse than its best member" in sentence for sentence in sentences) == 3
 
 
 def test_tables_have_the_fusion_beside_its_members(measured):

@@ -89,10 +89,10 @@ def test_help_goes_to_standard_output(run) -> None:
 class Jobs:
     """Two jobs that never end by themselves, and their eight processes."""
 
-    def __init__(self, room: Path, environment: dict[str, str], prefix: list[str]) -> None:
+    def __init__(self, work_dir: Path, environment: dict[str, str], prefix: list[str]) -> None:
         command = [*prefix, *RUN, "JOB=1:2", "log.JOB", "bash", "-c", JOB]
-        self.launcher = subprocess.Popen(command, cwd=room, env=environment, stderr=subprocess.PIPE, text=True)
-        self.notes = [room / f"{job}.{process}" for job in (1, 2) for process in (1, 2, 3, 4)]
+        self.launcher = subprocess.Popen(command, cwd=work_dir, env=environment, stderr=subprocess.PIPE, text=True)
+        self.notes = [work_dir / f"{job}.{process}" for job in (1, 2) for process in (1, 2, 3, 4)]
         wait_until(lambda: all(note.exists() and note.read_text().strip() for note in self.notes))
         self.pids = [int(note.read_text()) for note in self.notes]
         assert all(map(_alive, self.pids))

@@ -1,6 +1,6 @@
 """The driver of anonymisation hooks: it splits sets into jobs, and publishes what the hooks wrote after checks.
 
-Hooks get copies of the original audio, and the originals must not change meanwhile. A register beside every set holds
+Hooks get copies of the original audio, and the originals must not change meanwhile. A register next to every set holds
 the SHA-256 of each original when the set was first anonymised. A file with the known size and times counts as
 unchanged; any other is read again. Where wav.scp names another file than before, that file is the new
 original.

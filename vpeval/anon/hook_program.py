@@ -43,11 +43,11 @@ def find_hook(name: str) -> Path:
 
 
 def find_preparation(hook: Path) -> Path | None:
-    """The program ``prepare`` or ``prepare.*`` beside a hook; None where the hook needs none."""
+    """The program ``prepare`` or ``prepare.*`` next to a hook; None where the hook needs none."""
     found = [path for path in sorted(hook.resolve().parent.glob("prepare*")) if path.stem == "prepare"]
     programs = [path for path in found if path.is_file() and os.access(path, os.X_OK)]
     if len(programs) > 1:
-        raise InputError(f"stands beside {programs[1].name}; keep one program that prepares the hook", programs[0])
+        raise InputError(f"is next to {programs[1].name}; keep one program that prepares the hook", programs[0])
     if not programs and any(path.suffix in (".py", ".sh", "") and path.is_file() for path in found):
         raise InputError(f"is not executable; run chmod +x {found[0]}", found[0])
     return programs[0] if programs else None
@@ -82,7 +82,7 @@ def directory_files(hook: Path) -> list[Path]:
     """The files in the directory of a hook and below: programs, modules, settings and weights.
 
     Hidden files, caches, Python environments, data directories and possible logs (files without a suffix that are no
-    programs) are left out. In a directory that holds the toolkit, only the programs beside the hook count.
+    programs) are left out. In a directory that holds the toolkit, only the programs next to the hook count.
     """
     home = hook.resolve().parent
     shared = ROOT.is_relative_to(home)

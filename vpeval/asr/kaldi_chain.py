@@ -118,7 +118,7 @@ def _challenge_files(source: Path) -> dict[str, Path]:
             f"ivector/{name}": _needed(source / "extractor" / name, "the i-vector extractor") for name in _EXTRACTOR
         }
     elif b"input-node name=ivector" in model.read_bytes():
-        raise InputError("the network takes i-vectors, but there is no extractor/ beside it", source)
+        raise InputError("the network takes i-vectors, but there is no extractor/ next to it", source)
     return files
 
 
@@ -243,7 +243,7 @@ def _read_symbols(path: Path) -> dict[str, int]:
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        raise InputError("no such file, and no words.txt beside it", path) from None
+        raise InputError("no such file, and no words.txt next to it", path) from None
     try:
         at = 4
         if struct.unpack_from("<i", content)[0] != _FST:
@@ -253,7 +253,7 @@ def _read_symbols(path: Path) -> dict[str, int]:
         flags = struct.unpack_from("<i", content, at + 4)[0]
         at += 8 + 4 * 8
         if not flags & (_HAS_INPUT_SYMBOLS | _HAS_OUTPUT_SYMBOLS):
-            raise InputError("has no table of words in it, and no words.txt beside it", path)
+            raise InputError("has no table of words in it, and no words.txt next to it", path)
         return _read_table(content, at)
     except (struct.error, UnicodeDecodeError):
         raise InputError("is no whole FST", path) from None

@@ -34,7 +34,7 @@ class Deferred:
 def offer(package: str, names: Mapping[str, str]) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
     """``__all__``, ``__getattr__`` and ``__dir__`` of a package; `names` leads from a name to ``<module>.<object>``.
 
-    Types are in the stub (``__init__.pyi``) beside the package; a test compares the two.
+    Types are in the stub (``__init__.pyi``) next to the package; a test compares the two.
     """
 
     def find(name: str) -> object:

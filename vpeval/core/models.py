@@ -43,7 +43,7 @@ def download(urls: Sequence[str], target: Path, checksum: str) -> Path:
     """Fetch `target` from the first of `urls` that has it; `checksum` is ``md5:…`` or ``sha256:…``.
 
     A broken download is resumed as long as every attempt receives something. A file with another checksum is removed,
-    and the next address is tried.
+    and the next address is used.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")

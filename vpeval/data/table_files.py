@@ -1,4 +1,4 @@
-"""Two readers of data files beside `core.tables`: one for a million lines, one for files with faults.
+"""Two readers of data files besides `core.files`: one for a million lines, one for files with faults.
 
 `read_column` reads a file that is as our tools write it (sorted, one blank between key and value) and returns a mapping
 that is equal to the dictionary of `core.tables.read_table` in a tenth of its memory: keys are one array, values one

@@ -90,12 +90,12 @@ def read_summary(path: str | PathLike[str], system: str = "") -> list[Record]:
     lines = list(result_lines(path))
     pitch = _pitch(lines, path)
     blocks: list[tuple[int, str]] = []
-    stated: dict[str, tuple[int, str]] = {}
+    given_averages: dict[str, tuple[int, str]] = {}
     for number, text in lines:
         if number in pitch:
             continue
         if mean := _AVERAGE.fullmatch(text):
-            stated[mean["label"]] = number, mean["value"]
+            given_averages[mean["label"]] = number, mean["value"]
         elif fact := _FACT.fullmatch(text):
             blocks += [(number, fact["name"]), (number, fact["value"])]
         else:
@@ -103,7 +103,7 @@ def read_summary(path: str | PathLike[str], system: str = "") -> list[Record]:
     records = vpc2020.read_blocks(blocks, path, system, whole=False)
     name = system or vpc2020.anonymised_system(records)
     records += [record.tagged({"system": name}) for record in pitch.values()]
-    _check_averages(records, stated, path, len(lines))
+    _check_averages(records, given_averages, path, len(lines))
     return [_with_model(r, ASV_EVAL_ANON if r.condition == "aa" else ASV_EVAL) for r in records]
 
 
@@ -242,17 +242,17 @@ def _rounded(mean: Fraction) -> str:
 
 
 def _check_averages(
-    records: Iterable[Record], stated: Mapping[str, tuple[int, str]], path: str | PathLike[str], end: int
+    records: Iterable[Record], given_averages: Mapping[str, tuple[int, str]], path: str | PathLike[str], end: int
 ) -> None:
     expected = _averages(records)
     for label, mean in expected.items():
-        if label not in stated:
+        if label not in given_averages:
             raise InputError(f"ends without '{label}'; is the file cut short?", path, end)
-        number, text = stated[label]
+        number, text = given_averages[label]
         if abs(Fraction(text) - mean) > Fraction(1, 2000):
             message = f"the average does not follow from the numbers above, which give {_rounded(mean)}"
             raise InputError(f"{message}; was a line edited or lost?", path, number)
-    for label, (number, _) in stated.items():
+    for label, (number, _) in given_averages.items():
         if label not in expected:
             raise InputError(f"'{label}' is an average of nothing; is the file cut short?", path, number)
 

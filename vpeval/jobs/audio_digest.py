@@ -3,9 +3,9 @@
 Audio in the working directory counts by content, so that a copied directory is recognised; audio elsewhere, which
 others made and nobody moves along, by size and time of change. Reading a million files takes minutes, even their sizes
 take long on some disks, and a run asks often. Digests are therefore stored: that of the audio that a wav.scp names in a
-hidden file beside it, that of published audio in the stamp. A stored digest is valid while sizes and times of all files
-are the same, and in a set of more than `MANY` files while wav.scp and the directories of the audio are the same, that
-is until a file appears, disappears or is replaced. Only a file that is overwritten in place goes unnoticed there:
+hidden file next to it, that of published audio in the stamp. A stored digest is valid while sizes and times of all
+files are the same, and in a set of more than `MANY` files while wav.scp and the directories of the audio are the same:
+until a file appears, disappears or is replaced. Only a file that is overwritten in place goes unnoticed there:
 ``--verify true`` (VPEVAL_VERIFY) reads all files.
 """
 

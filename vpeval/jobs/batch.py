@@ -65,7 +65,7 @@ class Target:
 
     @property
     def work(self) -> Path:
-        """The directory of unfinished results; beside the output, so that publishing is a rename."""
+        """The directory of unfinished results; next to the output, so that publishing is a rename."""
         return self.out.with_name(f".{self.out.name}.work")
 
     @property

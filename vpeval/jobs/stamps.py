@@ -1,6 +1,6 @@
-"""Has anything changed? What outputs were made from, kept beside them.
+"""Has anything changed? What outputs were made from, kept next to them.
 
-A step compares the fingerprint of what it is about to do with the one in the stamp beside its outputs: equal, and the
+A step compares the fingerprint of what it is about to do with the one in the stamp next to its outputs: equal, and the
 outputs untouched, means that there is nothing to do. A fingerprint is made of options, inputs, code
 (`vpeval.jobs.code`) and the versions of packages that compute. Files count by content, under names relative to the
 folder of the run, so that a folder that was copied or moved is recognised; large files and corpora elsewhere count by

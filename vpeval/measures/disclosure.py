@@ -196,7 +196,7 @@ class DisclosureResult(AttackResult):
     @property
     def inputs(self) -> tuple[Path, ...]:
         """The sets whose utterances become references and inputs."""
-        return tuple(self.attack.tried(name) for name in self.plan.srd_sets)
+        return tuple(self.attack.attacked(name) for name in self.plan.srd_sets)
 
     @property
     def options(self) -> Mapping[str, object]:

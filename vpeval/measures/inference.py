@@ -480,7 +480,7 @@ class InferenceResult(AttackResult):
     def inputs(self) -> tuple[Path, ...]:
         """Embeddings of both kinds of speech, and attributes."""
         attack = self.attack
-        speech = [*(attack.enrolled(name) for name in self._sets), *(attack.tried(name) for name in self._tests)]
+        speech = [*(attack.enrolled(name) for name in self._sets), *(attack.attacked(name) for name in self._tests)]
         return (*dict.fromkeys(speech), *self.plan.attribute_tables(self._sets))
 
     @property
@@ -505,7 +505,7 @@ class InferenceResult(AttackResult):
         """Learn and attack."""
         plan, attack, drawn = self.plan, self.attack, self.resampling
         train = read_pooled(tuple(attack.enrolled(name) for name in self._sets))
-        test = read_pooled(tuple(attack.tried(name) for name in self._tests))
+        test = read_pooled(tuple(attack.attacked(name) for name in self._tests))
         options = Options(
             drawn.resamples,
             drawn.seed,
@@ -531,7 +531,7 @@ class InferenceResult(AttackResult):
         words = ["--n-utts", f"{plan.legal_utts},all?", "--n-speakers", f"{plan.legal_sizes}?"]
         words += ["--population", str(plan.settings.population), "--similarity", attack.attacker.similarity]
         train = ",".join(str(attack.enrolled(name)) for name in self._sets)
-        test = ",".join(str(attack.tried(name)) for name in self._tests)
+        test = ",".join(str(attack.attacked(name)) for name in self._tests)
         files = [tables, train, test, str(self.out / RECORDS)]
         return [["local/score_inference.py", *words, *self.tag_words(), *self.param_words(), *files]]
 

@@ -207,7 +207,7 @@ def warn_about_shared_utts(enroll: Embeddings, test: Embeddings) -> None:
 
 TOLERANCE = 0.01
 _MOST_RESAMPLES = 200
-"""Fits are slow beside means, and the limits of what is extrapolated need no more digits than these give."""
+"""Fits are slow compared with means, and the limits of what is extrapolated need no more digits than these give."""
 
 
 @dataclass(frozen=True)
@@ -380,7 +380,7 @@ class PopulationResult(AttackResult):
         return tuple(attack.enrolled(name) for name in self.sides.enrolls)
 
     def _tested(self, attack: Attack) -> tuple[Path, ...]:
-        return tuple(attack.tried(name) for name in self.sides.tests)
+        return tuple(attack.attacked(name) for name in self.sides.tests)
 
     def read(self) -> tuple[Embeddings, Embeddings, Comparison, UseCase]:
         """Embeddings of both sides, how they are compared, and the use case."""

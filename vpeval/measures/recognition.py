@@ -234,7 +234,7 @@ class Output:
             chosen = choose_texts(nbest, tuning_nbest, read_arpa(path), tuning.speech.refs, rules, GRID)
             best = chosen.tuning.best
             if chosen.tuning.at_edge:
-                log.warning(f"{tuning.name}: the best weight {best.lmwt} of LM {name} is the last one tried")
+                log.warning(f"{tuning.name}: the best weight {best.lmwt} of LM {name} is the last one of the grid")
             hyps = chosen.texts
             records, line = self._score_lm(hyps, name, f"wer_{best}")
             scored.append(([record.with_notes({"tuned_on": tuning.name}) for record in records], line))

@@ -1,4 +1,4 @@
-"""The strongest attack on a system: the least mean EER over the sets of a partition, of all attacks that were tried.
+"""The strongest attack on a system: the least mean EER over the sets of a partition, of all attacks of a run.
 
 The record is of no attacker: which attack was chosen, in which condition and among how many, is in its notes.
 """
@@ -32,7 +32,7 @@ METRICS = (
     Metric(
         STRONGEST,
         "Strongest attack",
-        "The least mean EER over the sets of a partition of all attacks that were tried on a system; its interval "
+        "The least mean EER over the sets of a partition of all attacks on a system; its interval "
         "accounts for the choice of the best of several, which is made anew for resampled speakers.",
         r"Strongest attack, \%",
         **PERCENT,

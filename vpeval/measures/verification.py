@@ -198,12 +198,12 @@ def verification_records(
     """All metrics of arrays: row by row a score, its label, the enrolled speaker and the one who speaks."""
     score, labels = np.asarray(scores, np.float64), np.asarray(is_target, bool)
     if not len(score) == len(labels) == len(enrolled) == len(spoken_by):
-        raise ValueError("scores, labels, enrolled and heard speakers must be of one length")
+        raise ValueError("scores, labels, enrolled speakers and speakers of the trials must be of one length")
     places = {name: place for place, name in enumerate(dict.fromkeys([*enrolled, *spoken_by]))}
     sides = (np.array([places[name] for name in side], np.intp) for side in (enrolled, spoken_by))
     trials = ScoredTrials(score, labels, *sides)
     if any(labels != (trials.enroll == trials.speaker)):
-        raise ValueError("a trial is a target trial if, and only if, the enrolled speaker is the one heard")
+        raise ValueError("a trial is a target trial if, and only if, the enrolled speaker is the one who speaks")
     return [Record.from_estimate(estimate) for estimate in verification(trials, resamples, seed)]
 
 
@@ -345,7 +345,9 @@ class Verification(Result):
     def inputs(self) -> tuple[Path, ...]:
         """Embeddings of both sides, trials, and the back end."""
         parts = [self.pair, *self.development]
-        sides = [side for one in parts for side in (self.attack.enrolled(one.enrolls), self.attack.tried(one.trials))]
+        sides = [
+            side for one in parts for side in (self.attack.enrolled(one.enrolls), self.attack.attacked(one.trials))
+        ]
         data = [self.data(one) / name for one in parts for name in ("trials", "utt2spk")]
         backend = [self.attack.backend] if self.attack.backend else []
         return tuple(dict.fromkeys((*sides, *data, *backend)))
@@ -377,7 +379,7 @@ class Verification(Result):
         return {**self.attack.notes, "calibration": "dev" if self.development else "none"}
 
     def _trial_set(self, pair: Pair) -> TrialSet:
-        return TrialSet(self.attack.enrolled(pair.enrolls), self.attack.tried(pair.trials), self.data(pair))
+        return TrialSet(self.attack.enrolled(pair.enrolls), self.attack.attacked(pair.trials), self.data(pair))
 
     def make(self, out: Path) -> str:
         """Score the trials."""
@@ -475,7 +477,7 @@ class Fused(Verification):
 
     @property
     def notes(self) -> dict[str, str]:
-        """Fused scores are calibrated; whose they are is stated."""
+        """Fused scores are calibrated; `members` names whose they are."""
         names = " ".join(member.attacker.name for member in self.attack.members)
         return {**self.attack.notes, "calibration": "dev", "members": names}
 

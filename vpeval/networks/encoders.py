@@ -98,7 +98,7 @@ def stack_vectors(utts: Sequence[str], results: Iterable[tuple[str, bytes | memo
     assert rows is not None, "a data directory has utterances"
     if len(rows) > 1 and (rows[1] == rows[0]).all() and (rows == rows[0]).all():
         log.warning(
-            "%s: WARNING: all vectors are the same, so that no speaker can be told from another; is the output of the "
+            "%s: WARNING: all vectors are the same, so that speakers cannot be distinguished; is the output of the "
             "anonymiser always the same?",
             out,
         )

@@ -1,4 +1,4 @@
-"""SpeechBrain's model directories: hyperparams.yaml, read as data, and the files of weights and tables beside it.
+"""SpeechBrain's model directories: hyperparams.yaml, read as data, and the files of weights and tables next to it.
 
 HyperPyYAML, the language of that file, can make any Python object and call any function. Here a name stands for one
 entry of a list (docs/models.md): it is looked up in the module that defines it and nowhere else, no attribute is ever
@@ -155,7 +155,7 @@ def _find(name: str, own: Mapping[str, type]) -> Any:
 
 
 def _loader(path: Path, own: Mapping[str, type]) -> type[yaml.SafeLoader]:
-    """A loader of plain yaml that also makes known objects; networks of transformers are read from beside `path`."""
+    """A loader of plain yaml that also makes known objects; networks of transformers are read from next to `path`."""
 
     class Loader(yaml.SafeLoader):
         pass

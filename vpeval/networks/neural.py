@@ -58,7 +58,7 @@ class NeuralEncoder:
 class _Configured(NeuralEncoder):
     """An encoder whose yaml gives its sizes and its weights.
 
-    `model` is a name in conf/models.yaml, a .ckpt file beside the yaml, or none: then there are no weights, and the
+    `model` is a name in conf/models.yaml, a .ckpt file next to the yaml, or none: then there are no weights, and the
     encoder is only where a training starts.
     """
 

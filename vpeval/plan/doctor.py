@@ -84,10 +84,10 @@ def estimate(plan: Plan, costs: dict[str, object], missing_models: int = 0) -> N
     hook = float(hooks.get(plan.hook.resolve().parent.name if plan.hook else "", unit["other_hook"]))
     taught = [attacker for attacker in plan.singles if attacker.mode != PRETRAINED]
     systems = {attacker.training_system(plan.system) for attacker in taught} | {plan.system}
-    heard = 2 * evaluated * len(plan.encoders()) + trained * len(taught)
+    embedded = 2 * evaluated * len(plan.encoders()) + trained * len(taught)
     cpu = {
         "anonymising": hook * (evaluated + trained * len(systems)) if plan.hook else 0.0,
-        "embeddings": unit["embed"] * heard,
+        "embeddings": unit["embed"] * embedded,
         "recognition and pitch": 2 * evaluated * unit["utility"],
         "scores": evaluated * unit["score"],
     }
@@ -114,7 +114,7 @@ def _python(machine: Machine) -> Check:
 
 
 def _corpus(plan: Plan) -> Check:
-    """Whether the corpus is there, and as far as can be told in a moment whether it is whole."""
+    """Whether the corpus is there, and as far as a quick check shows, whether it is whole."""
     place = plan.corpus
     if not place.exists():
         return Check("corpus", "fail", f"there is none in {place}; give its folder with --corpus DIR")

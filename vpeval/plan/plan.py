@@ -115,7 +115,7 @@ class Attack:
         """The embeddings of an enrolment set, original or anonymised as the condition says."""
         return self.embeddings / version(name, self.tested, self.condition[0])
 
-    def tried(self, name: str) -> Path:
+    def attacked(self, name: str) -> Path:
         """The embeddings of a trial set."""
         return self.embeddings / version(name, self.tested, self.condition[1])
 
@@ -409,7 +409,7 @@ class Plan:
 
     @property
     def main(self) -> Attacker:
-        """The attacker who is tried on original speech: ASV_eval of the challenges."""
+        """The attacker who attacks original speech: ASV_eval of the challenges."""
         return self.singles[0]
 
     @property

@@ -1,7 +1,7 @@
 """Averages over the sets of a partition, with the weights of the VoicePrivacy challenges.
 
 Corpora count the same; inside a corpus the genders do, and common prompts (``_common``) count a quarter of the other
-speech beside them. For LibriSpeech and VCTK these are the weights of 2022 (per gender 0.25, 0.20 and 0.05), for
+speech next to them. For LibriSpeech and VCTK these are the weights of 2022 (per gender 0.25, 0.20 and 0.05), for
 LibriSpeech alone the plain mean of 2024.
 """
 

@@ -124,8 +124,8 @@ def attack_model(record: Record, attacker: Attacker | None = None) -> str:
     """
     if record.condition not in CONDITIONS:
         return ""
-    if stated := record.notes.get("attack_model"):
-        name = str(stated)
+    if noted := record.notes.get("attack_model"):
+        name = str(noted)
     elif attacker:
         name, _ = attacker.attack(record.condition, record.system)
     else:
@@ -135,7 +135,7 @@ def attack_model(record: Record, attacker: Attacker | None = None) -> str:
 
 
 def representation(record: Record) -> str:
-    """What of speech the attacker of a record uses, such as embeddings or F0; its name where that is not stated."""
+    """What of speech the attacker of a record uses, such as embeddings or F0; its name where no note has it."""
     return str(record.notes.get("representation") or record.attacker)
 
 

@@ -74,7 +74,7 @@ def _is_size(value: object) -> bool:
 
 
 def _is_side_file(value: object) -> bool:
-    """A path below the table's own folder, or below one beside it (``../original/…``)."""
+    """A path below the table's own folder, or below one next to it (``../original/…``)."""
     if not is_word(value):
         return False
     path = PurePosixPath(str(value))

@@ -1,4 +1,4 @@
-"""LaTeX source and text, told apart by type: whatever is not known to be source is set literally."""
+"""LaTeX source and text, distinguished by type: whatever is not known to be source is set literally."""
 
 from __future__ import annotations
 

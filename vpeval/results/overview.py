@@ -38,11 +38,11 @@ def refuse_unlike(records: Iterable[Record]) -> None:
         if name and name.partition and record.system != ORIGINAL:
             key = record.metric, record.condition, record.model, name.corpus, name.partition
             sets[key][record.system].add(record.set)
-        if stated := record.params.get("normalizer"):
-            first, system = rules.setdefault(record.metric, (stated, record.system))
-            if first != stated and system != record.system:
+        if used := record.params.get("normalizer"):
+            first, system = rules.setdefault(record.metric, (used, record.system))
+            if first != used and system != record.system:
                 message = (
-                    f"{record.metric} of {system} was counted by the text rules {first}, of {record.system} by {stated}"
+                    f"{record.metric} of {system} was counted by the text rules {first}, of {record.system} by {used}"
                 )
                 raise InputError(f"{message}; run both for the same edition to compare them")
     for (metric, *_), systems in sets.items():

@@ -68,7 +68,7 @@ def _import(plan: Plan, evaluated: Iterable[str], trained: Iterable[str]) -> Non
         others = " ".join(attacker.name for attacker in plan.singles if not _is_taught(plan, attacker)) or "ecapa"
         raise InputError(
             f"{error}\nAttackers are trained on {', '.join(learnt)}; without these files only --attackers "
-            f"'{others}' can be tried, and privacy looks better than it is"
+            f"'{others}' can attack, and privacy looks better than it is"
         ) from None
     imported = False
     for delivery in deliveries:

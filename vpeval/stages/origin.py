@@ -40,8 +40,8 @@ def with_origin(plan: Plan, records: Iterable[Record]) -> list[Record]:
 def refuse_other_data(plan: Plan, records: Iterable[Record]) -> None:
     """Raise an InputError if records were not made from the anonymised data that are there now."""
     for record in records:
-        told = record.notes.get(DATA_DIGEST)
-        if record.system == plan.system and told and told != data_digest(plan, plan.sets_of(record.set)):
+        digest = record.notes.get(DATA_DIGEST)
+        if record.system == plan.system and digest and digest != data_digest(plan, plan.sets_of(record.set)):
             raise InputError(
                 f"its {record.metric} of {record.set} was measured on other data than those of {plan.system} that are "
                 "there now; run stages 5 to 11 again",
@@ -83,16 +83,16 @@ def _attacker(plan: Plan, attacker: Attacker) -> str:
     if attacker.mode == PRETRAINED:
         return start
     system = attacker.training_system(plan.system)
-    heard = [] if system == ORIGINAL else [read_provenance(plan.anonymised(n, system)) for n in plan.recipe.train_sets]
-    if not all(heard):
+    made = [] if system == ORIGINAL else [read_provenance(plan.anonymised(n, system)) for n in plan.recipe.train_sets]
+    if not all(made):
         return ""
     profile = Path("conf/asv/train") / f"{attacker.profile}.yaml"
-    data = [one.audio for one in heard if one] or list(plan.recipe.train_sets)
+    data = [one.audio for one in made if one] or list(plan.recipe.train_sets)
     return _digest([start, attacker.mode, _content([profile]), plan.settings.seed, data])
 
 
 def _pretrained(conf: Path) -> str:
-    """Of an encoder or recogniser: its configuration, files beside it, and the hashes of what the store holds."""
+    """Of an encoder or recogniser: its configuration, files next to it, and the hashes of what the store holds."""
     known, model = read_models(), stored_model(conf)
     return _digest([_content(config_files(conf)), dict(known[model].files) if model in known else {}])
 

@@ -51,7 +51,7 @@ class DataStep(Step):
 
     @property
     def lock(self) -> Path:
-        """In the directory that holds all sets, not beside it."""
+        """In the directory that holds all sets, not next to it."""
         return self.out / f"{self.stamp}.lock"
 
 
@@ -146,7 +146,7 @@ def is_available(plan: Plan) -> bool:
 
 
 def prepare_anonymiser(plan: Plan) -> None:
-    """Stage 2: run the program ``prepare`` beside the hook, if there is one: see docs/hooks.md."""
+    """Stage 2: run the program ``prepare`` next to the hook, if there is one: see docs/hooks.md."""
     program = hook_program.find_preparation(plan.hook) if plan.hook else None
     if plan.hook is None or program is None:
         log.info("%s needs no preparation", plan.system)

@@ -11,7 +11,7 @@ exp/anon/xvector_pool/<profile>.
 import os
 from pathlib import Path
 
-from anonymize import parser, profile_of  # type: ignore[import-not-found]  # beside this script
+from anonymize import parser, profile_of  # type: ignore[import-not-found]  # next to this script
 
 from vpeval.anon.xvector import learn
 from vpeval.cli import script

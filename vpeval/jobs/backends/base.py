@@ -60,7 +60,7 @@ class LeftBehind(Protocol):
 class Backend(ABC):
     """A place where the jobs of one array run."""
 
-    attempts = 1  # how often a job is tried that ends through no fault of its own
+    attempts = 1  # how often a job is started that ends through no fault of its own
     poll_seconds = 0.1  # how long to wait between two calls of `poll`, at most
 
     @classmethod

@@ -5,7 +5,7 @@ together: it knows why a task left no status (cancelled, out of memory or time, 
 exit code of ``sbatch --wait`` is not used: it is late, and 0 for cancelled jobs. A task may run twice, as when its node
 is lost to the controller and not to the task; success of any attempt counts.
 
-So that another launcher can resume the jobs of one that died, ``.x.array.log.slurm/`` beside the logs holds
+So that another launcher can resume the jobs of one that died, ``.x.array.log.slurm/`` next to the logs holds
 ``run.json`` (the name and command of the jobs), ``task.sh``, a list of jobs for every submission (``1.jobs``), the
 output of tasks before they know their log (``out/``) and their status files (``status/<job>.<submission>``). A launcher
 removes it when all its jobs have ended.
@@ -274,7 +274,7 @@ class Slurm(Backend):
 
 
 class Control:
-    """The directory of one launcher, beside its logs."""
+    """The directory of one launcher, next to its logs."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -283,7 +283,7 @@ class Control:
 
     @classmethod
     def for_log(cls, log: Path) -> Control:
-        """The one beside the log of an array, which is the log of a job called 'array'."""
+        """The one next to the log of an array, which is the log of a job called 'array'."""
         return cls(log.with_name(f".{log.name}.slurm"))
 
     @property

@@ -321,7 +321,7 @@ def end_without_status(entry: Entry | None, waited: float, request: Request) -> 
 
 
 def cancelled(entries: Mapping[int, Entry | None], more_to_come: bool) -> dict[int, Ended]:
-    """Jobs that somebody cancelled, of all that have not ended: a single one is tried again, all of them are not."""
+    """Jobs that somebody cancelled, of all that have not ended: a single one is started again, all of them are not."""
     gone = [job for job, entry in entries.items() if entry and entry.state == "CANCELLED"]
     # A task that was running when all were cancelled is about to end; its state does not show why.
     going_on = any(entry is None or (entry.is_live and entry.state != "COMPLETING") for entry in entries.values())

@@ -69,3 +69,8 @@ def test_nobody_and_everybody_count_as_half_a_speaker_more_or_less(rate, inside)
 def test_speakers_count_by_their_weights():
     found = rank_counts(np.array([0, 2, 2]), 4, np.array([[1.0, 1, 1], [5, 0.5, 0]]))
     assert found.tolist() == [[1, 0, 2, 0], [5, 0, 0.5, 0]]
+
+
+def test_drawn_ranks_stay_what_they_were_when_results_were_published():
+    rivals = np.random.default_rng(0).binomial(1999, 0.01, 300)
+    assert subsample_ranks(rivals, 2000, 1000, 3)[:8] == pytest.approx([0.2, 0.3, 1.4, 1.7, 5.3, 10.0, 16.8, 23.0])

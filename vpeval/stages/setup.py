@@ -122,13 +122,13 @@ SCRATCH = ("small_original", "small_scratch")
 
 def fetch_models(plan: Plan) -> None:
     """Stage 1: fetch and verify the pretrained models of attackers and recogniser."""
+    missing = [name for name in plan.models() if models.missing_files(models.find_model(name))]
+    if missing and not current_dry_run():
+        log_commands(lambda: [["utils/get_model.py", *missing]])
     for name in plan.models():
-        missing = models.missing_files(models.find_model(name))
         if dry_run := current_dry_run():
-            dry_run.consider(models.store() / name, [], NOT_MADE if missing else "")
+            dry_run.consider(models.store() / name, [], NOT_MADE if name in missing else "")
             continue
-        if missing:
-            log_commands(lambda name=name: [["utils/get_model.py", name]])
         log.info("%s", models.fetch(models.find_model(name)))
 
 

@@ -2,11 +2,10 @@ import sys
 
 import numpy as np
 import pytest
+from profiles import SMALL
 
 from vpeval.audio.io import RATE, write_wave
 from vpeval.data.directory import DataDir
-
-SMALL = "encoder: ecapa\nmodel: {model}\nmels: 20\nchannels: [16, 16, 16, 16, 48]\ndimension: 8\n"
 
 
 @pytest.fixture(autouse=True)

@@ -16,3 +16,6 @@ augment: {augment}
 freeze: []
 workers: 0
 """
+
+SMALL = "encoder: ecapa\nmodel: {model}\nmels: 20\nchannels: [16, 16, 16, 16, 48]\ndimension: 8\n"
+"""The yaml of a small network."""

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from conftest import SMALL
+from profiles import SMALL
 
 from vpeval.audio.pitch_lags import LAGS
 from vpeval.core.errors import InputError

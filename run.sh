@@ -31,7 +31,7 @@ edition=                  # challenge whose result file and submission are made;
 description=              # file with the system description, for the submission; default: a form to fill in
 nj=$(getconf _NPROCESSORS_ONLN)
 seed=0
-bootstrap=1000            # resamples of all intervals; 0: no intervals
+bootstrap=                # resamples of all intervals; 0: no intervals; default: that of the scorers
 dry_run=false             # true: only print what would be made, and why
 why=${VPEVAL_WHY:-false}         # true: list everything that has changed for each result that is made again
 doctor=false              # true: only check what the run needs and whether it is there
@@ -74,7 +74,7 @@ Results that are up to date are skipped.
   --description FILE            system description for the submission package (a form to fill in)
   --nj N                        jobs at a time ($nj)
   --seed N                      seed of all random numbers ($seed)
-  --bootstrap N                 resamples of all intervals; 0: no intervals ($bootstrap)
+  --bootstrap N                 resamples of all intervals; 0: no intervals (as the scorers)
   --dry-run                     print what would be made, and why, and make nothing
   --why                         list all changed inputs, options and modules of each result that is made again
   --doctor                      check what the run needs: time, disk, memory, models, network

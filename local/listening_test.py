@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
+from vpeval.metrics.intervals import RESAMPLES
 
 if TYPE_CHECKING:
     from vpeval.listening.design import DesignOptions
@@ -191,7 +192,11 @@ def analyse(parser: script.Parser, words: list[str]) -> None:
         help="of attention,headphones,constant,speed,agreement; or none (%(default)s)",
     )
     parser.add_argument(
-        "--bootstrap", type=script.natural, default=1000, metavar="N", help="resamples; 0: no intervals (%(default)s)"
+        "--bootstrap",
+        type=script.natural,
+        default=RESAMPLES,
+        metavar="N",
+        help="resamples; 0: no intervals (%(default)s)",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap (%(default)s)")
     parser.add_argument("test", metavar="test-dir", type=Path)

@@ -27,6 +27,7 @@ from vpeval.editions.base import editions
 from vpeval.jobs.code import code_of, software_of
 from vpeval.jobs.dry_run import dry_run
 from vpeval.jobs.progress import Usage, write_usage
+from vpeval.metrics.intervals import RESAMPLES
 from vpeval.plan.doctor import examine
 from vpeval.plan.plan import Plan, Settings, make_plan
 from vpeval.plan.recipe import LEVELS
@@ -110,8 +111,8 @@ def parser() -> script.Parser:
     """The options of run.sh."""
     found = script.Parser(__doc__)
     found.prog = f"./{PROGRAM}"
-    kinds = {"nj": script.positive, "anon_nj": natural_or_default}
-    kinds |= dict.fromkeys(("seed", "population", "utterances", "bootstrap"), script.natural)
+    kinds = {"nj": script.positive, "anon_nj": natural_or_default, "bootstrap": resamples_or_default}
+    kinds |= dict.fromkeys(("seed", "population", "utterances"), script.natural)
     levels = ("", *LEVELS)
     choices = {"anon_level": levels, "train_level": levels, "edition": ("", *editions())}
     choices["srd_sets"] = ("", "dev", "test", "all")
@@ -128,6 +129,11 @@ def parser() -> script.Parser:
 def natural_or_default(text: str) -> int:
     """A whole number of at least 1, or 0 for nothing, which is as much as other jobs have."""
     return script.positive(text) if text else 0
+
+
+def resamples_or_default(text: str) -> int:
+    """A whole number of at least 0, or nothing for the default of all scorers."""
+    return script.natural(text) if text else RESAMPLES
 
 
 def make(settings: Settings) -> Plan:

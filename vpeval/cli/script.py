@@ -62,38 +62,6 @@ class _Verify(argparse.Action):
         os.environ["VPEVAL_VERIFY"] = str(values)
 
 
-def scorer_parser(doc: str | None) -> Parser:
-    """Options that all scorers share."""
-    parser = Parser(doc)
-    parser.add_argument(
-        "--bootstrap", type=natural, default=1000, metavar="N", help="resamples; 0: no intervals (1000)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="seed of everything random (0)")
-    parser.add_argument("--tag", action="append", default=[], metavar="NAME=VALUE", help="tag of the records")
-    return parser
-
-
-def scorer_params_parser(doc: str | None) -> Parser:
-    """Options of scorers whose records take parameters from the command line."""
-    parser = scorer_parser(doc)
-    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="parameter of the records")
-    return parser
-
-
-def population_parser(doc: str | None, role: str) -> Parser:
-    """Options of scorers that search for a person among the speakers of two embedding directories."""
-    parser = scorer_params_parser(doc)
-    parser.add_argument(
-        "--side", type=Path, action="append", default=[], metavar="TABLE", help="an attribute that the attacker knows"
-    )
-    parser.add_argument("--population", type=natural, metavar="N", help=f"extrapolate to N {role} speakers")
-    parser.add_argument("--backend", metavar="NPZ", help="compare by the LLRs of this PLDA back end (by cosines)")
-    parser.add_argument("enroll", metavar="enroll-dir")
-    parser.add_argument("test", metavar="test-dir")
-    parser.add_argument("out", metavar="out.jsonl")
-    return parser
-
-
 def boolean(text: str) -> bool:
     """The strict true|false of Kaldi options."""
     if text not in ("true", "false"):

@@ -138,9 +138,7 @@ def subsample_ranks(rivals: Counts, n_all: int, n: int, seed: int = 0) -> Floats
 
         numbers, counts = np.unique(rivals, return_counts=True)
         return counts @ hypergeom.pmf(np.arange(n), n_all - 1, numbers[:, None], n - 1)
-    drawn = generator(seed, "thinned ranks").hypergeometric(
-        rivals, n_all - 1 - rivals, n - 1, (DRAWS, len(rivals))
-    )
+    drawn = generator(seed, "thinned ranks").hypergeometric(rivals, n_all - 1 - rivals, n - 1, (DRAWS, len(rivals)))
     return np.bincount(drawn.ravel(), minlength=n) / DRAWS
 
 

@@ -72,7 +72,7 @@ def main() -> None:
             print(f"{conf}: {why}")
             continue
         two, _, _ = timed(conf, args.lm, halves)
-        rate = ErrorCounts.of(score_texts(refs, words, NORMALIZERS["vpc2020"]).words).rate
+        rate = ErrorCounts.from_counts(score_texts(refs, words, NORMALIZERS["vpc2020"]).words).rate
         gain = f"with 2 processes {two / seconds:.3f} ({one / two:.2f}x)"
         print(f"{conf}: RTF {one / seconds:.3f}, {gain}, WER {rate:.1f} %")
 

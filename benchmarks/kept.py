@@ -69,7 +69,7 @@ def rank(references: Embeddings, inputs: Embeddings, wanted: int, splits: int) -
         rows = np.concatenate(chosen)
         owners = inputs.owners[rows]
         rivals = count_rivals(np.stack(means), inputs.vectors[rows], owners, "cosine")
-        ranks.append(Ranks.of(rivals, owners, len(means), len(means)))
+        ranks.append(Ranks.from_rivals(rivals, owners, len(means), len(means)))
     first, last, owner = (np.concatenate([getattr(one, name) for one in ranks]) for name in ("first", "last", "owner"))
     return Ranks(first, last, owner, ranks[0].n_speakers, ranks[0].n_references)
 

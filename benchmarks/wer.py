@@ -34,7 +34,7 @@ def by_jiwer(refs: Texts, hyps: Texts) -> int:
 
 
 def by_vpeval(refs: Texts, hyps: Texts) -> int:
-    return ErrorCounts.of(count_errors(refs, hyps)).errors
+    return ErrorCounts.from_counts(count_errors(refs, hyps)).errors
 
 
 def best_time(score: Callable[[Texts, Texts], int], refs: Texts, hyps: Texts) -> tuple[float, int]:

@@ -2,12 +2,13 @@
 """Change the code at random and see whether the tests notice.
 
 Usage: tests/mutate.py [--mutants 600] [--seed YYYYMMDD] [--jobs 2] [--least 85] <package>...
- e.g.: tests/mutate.py vpeval/metrics    # about 20 minutes on two cores
+ e.g.: tests/mutate.py vpeval/metrics vpeval/measures    # about an hour on two cores
 
 Draws places in <package> and makes one mutant of each with an operator of Cosmic Ray: another operator, a number that is
 one off, a condition turned round, a loop that never runs … The tests of the module are run on every mutant, in a copy of
 the tree: the doctests of the module and the files of tests/<package> that import it, or else those that import a module
-that imports it. Mutants that no test noticed are listed. Exit code 1 if fewer than --least percent were noticed.
+that imports it; those of a measure also run its scorer and its stage (`_SCORERS_AND_STAGES`). Mutants that no test
+noticed are listed. Exit code 1 if fewer than --least percent were noticed.
 
 Mutants that cannot be noticed are not drawn; `_Essence` holds the rules.
 """
@@ -42,6 +43,29 @@ from cosmic_ray.operators.operator import Operator
 ROOT = Path(__file__).resolve().parents[1]
 _IMPORTED_ONCE = ("numpy", "scipy.optimize", "scipy.signal", "scipy.stats", "hypothesis.extra.numpy", "sklearn.metrics")
 """What most tests import, none of which is ours: processes start with it."""
+
+_SCORERS_AND_STAGES = {
+    "audit": ("local/test_audit_attacker.py", "stages/test_commands.py"),
+    "base": ("local/test_score_wer.py", "local/test_score_srd.py", "stages/test_commands.py"),
+    "disclosure": ("local/test_score_srd.py", "stages/test_commands.py"),
+    "emotion": ("local/test_score_uar.py",),
+    "inference": ("local/test_score_inference.py", "stages/test_inference_stage.py"),
+    "legal": ("local/test_score_linkability.py", "local/test_score_singling_out.py", "stages/test_commands.py"),
+    "linkability": ("local/test_score_linkability.py", "stages/test_commands.py"),
+    "pitch": ("local/test_score_pitch.py",),
+    "quality": ("local/test_score_quality.py",),
+    "recognition": ("local/test_score_wer.py", "stages/test_language_models.py"),
+    "similarity": ("local/test_score_similarity.py", "stages/test_commands.py"),
+    "singling_out": ("local/test_score_singling_out.py", "stages/test_commands.py"),
+    "speaker_overlap": ("local/test_compare_speakers.py",),
+    "strongest": ("stages/test_fused_attackers.py",),
+    "verification": (
+        "local/test_score_verification.py",
+        "stages/test_fused_attackers.py",
+        "stages/test_commands.py",
+    ),
+}
+"""Tests of a measure that do not import it: they run scripts of local/, and stages; the fastest come first."""
 
 _TIME_LIMIT = 3.0
 """How many times longer than those of all modules without a mutation the tests may take; loops for ever are noticed."""
@@ -101,12 +125,14 @@ class _Essence(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Sizes of blocks, log messages, whether a dataclass can be changed, checks that two lists have one length."""
+        """Sizes of blocks, words (log messages, titles), frozen dataclasses, checks that two lists have one length."""
         name = ast.unparse(node.func)
         if name in ("max", "min") and self._is_cost(node):
             return ast.Constant(True)
         if re.match(r"(_?log|logging)\.", name) or name.endswith("dataclass"):
             node.args, node.keywords = [], []
+        if name == "Metric":  # title, explanation and LaTeX
+            node.args = node.args[:1]
         node.keywords = [one for one in node.keywords if one.arg != "strict"]
         return self.generic_visit(node)
 
@@ -179,16 +205,17 @@ def _is_worth_a_test(before: str, after: str) -> bool:
 
 def select_tests(path: Path) -> list[str]:
     """The smallest set of test files that know a module, and the module itself for its doctests."""
-    package = path.parent
+    own, package = [str(path)], path.parent
+    more = [f"tests/{test}" for test in _SCORERS_AND_STAGES.get(path.stem, ()) if package.name == "measures"]
     tests = sorted((ROOT / "tests" / package.name).glob("test_*.py"))
     wanted, seen = {_name(path)}, set[str]()
     while wanted - seen:
         if found := [test for test in tests if _imports(test) & wanted]:
             found.sort(key=lambda test: test.stem != f"test_{path.stem}")  # the likeliest to fail comes first
-            return [str(path), *(str(test.relative_to(ROOT)) for test in found)]
+            return [*own, *(str(test.relative_to(ROOT)) for test in found), *more]
         seen |= wanted
         wanted = {_name(one.relative_to(ROOT)) for one in (ROOT / package).glob("*.py") if _imports(one) & wanted}
-    return [str(path)]
+    return own + more
 
 
 def _name(path: Path) -> str:
@@ -211,7 +238,8 @@ class Copy:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        command = ["git", "ls-files", "-co", "--exclude-standard", "-z", "vpeval", "tests", "conf", "pyproject.toml"]
+        parts = ("vpeval", "tests", "conf", "local", "steps", "utils", "docs", "pyproject.toml")
+        command = ["git", "ls-files", "-co", "--exclude-standard", "-z", *parts]
         listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
         for name in filter(None, listed.split("\0")):
             if (ROOT / name).is_file():
@@ -240,7 +268,7 @@ class Copy:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for stream in (1, 2):
             os.dup2(nowhere, stream)
-        os._exit(pytest.main(["-x", "-p", "no:cacheprovider", *tests]))
+        os._exit(pytest.main(["-x", "-m", "not e2e", "-p", "no:cacheprovider", *tests]))
 
 
 def survivors(mutants: Sequence[Mutant], copies: Sequence[Copy]) -> Iterator[Mutant]:

@@ -42,4 +42,4 @@ def test_less_than_a_tenth_of_the_digits_are_misheard():
         {spk: recognizer.transcribe(wave) for spk, (_, wave) in strings.items()},
         vpc2020,
     )
-    assert ErrorCounts.of(score.words).rate < 10
+    assert ErrorCounts.from_counts(score.words).rate < 10

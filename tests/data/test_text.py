@@ -35,9 +35,9 @@ def test_a_figure_is_no_error_where_it_says_what_was_said(hypothesis: str, refer
 
 def test_a_wrong_figure_stays_as_many_errors_as_words_were_misheard() -> None:
     score = score_texts({"a": "SIX EIGHT FOUR ONE ZERO"}, {"a": "68510"}, vpc2020)
-    assert ErrorCounts.of(score.words) == ErrorCounts(0, 0, 1, words=5, utts=1)
+    assert ErrorCounts.from_counts(score.words) == ErrorCounts(0, 0, 1, words=5, utts=1)
     score = score_texts({"a": "THE YEAR EIGHTEEN FORTY NINE"}, {"a": "the year 1850"}, vpc2020)
-    assert ErrorCounts.of(score.words).errors == 2
+    assert ErrorCounts.from_counts(score.words).errors == 2
 
 
 def test_the_reference_does_not_depend_on_the_hypothesis() -> None:

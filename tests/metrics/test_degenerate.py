@@ -56,7 +56,7 @@ def test_nobody_is_linked_or_singled_out_among_equal_voices_and_ranks_disclose_n
     folds = np.tile(same[None], (UTTS, 1, 1))
     assert singling_out(same, np.arange(N), folds, np.full(N, UTTS), [5, N]).values.tolist() == [0, 0]
     for estimator in ("empirical", "beta-binomial"):
-        found = disclosure(Ranks.of(rivals, np.arange(N), N, N).histograms(np.ones((1, N))), estimator)
+        found = disclosure(Ranks.from_rivals(rivals, np.arange(N), N, N).histograms(np.ones((1, N))), estimator)
         assert [float(x[0]) for x in (found.max_d, found.mean_d)] == pytest.approx([0, 0], abs=1e-6)
         assert float(found.idr[0]) == pytest.approx(1 / N)
         assert float(found.rank_spread[0]) == 0

@@ -11,7 +11,7 @@ NUMBERS = st.one_of(st.integers(-5, 5).map(float), st.floats(-1e3, 1e3, allow_su
 @given(st.lists(NUMBERS, min_size=1), st.lists(NUMBERS, min_size=1), st.sampled_from([0.0, 1e-6, 0.5]))
 def test_a_gap_is_what_a_search_would_find_and_unclear_only_near_a_level(levels, scores, margin):
     level, score = np.unique(levels), np.array(scores)
-    found = Levels.of(level, margin)
+    found = Levels.from_scores(level, margin)
     gaps = found.gaps(found.cells(score))
     clear = gaps >= 0
     assert np.array_equal(gaps[clear], np.searchsorted(level, score)[clear])
@@ -24,7 +24,7 @@ def test_a_gap_is_what_a_search_would_find_and_unclear_only_near_a_level(levels,
 
 def test_few_scores_need_a_closer_look():
     rng = np.random.default_rng(0)
-    found = Levels.of(np.sort(rng.normal(1, 1, 5000)), 1e-9)
+    found = Levels.from_scores(np.sort(rng.normal(1, 1, 5000)), 1e-9)
     gaps = found.gaps(found.cells(rng.normal(0, 1, 100_000)))
     assert np.count_nonzero(gaps < 0) < 6000
 
@@ -32,7 +32,7 @@ def test_few_scores_need_a_closer_look():
 @pytest.mark.parametrize("levels", [[2.0], [1.0, np.nextafter(1, 2)], [-1e300, 1e300], [0.0, 5e-324]])
 def test_levels_that_are_one_or_apart_by_next_to_nothing_or_by_everything_are_exact(levels):
     level = np.array(levels)
-    found = Levels.of(level)
+    found = Levels.from_scores(level)
     scores = np.concatenate((level, np.nextafter(level, -np.inf), np.nextafter(level, np.inf), [-1e307, 0, 1e307]))
     gaps = found.gaps(found.cells(scores))
     expected, clear = np.searchsorted(level, scores), gaps >= 0

@@ -35,7 +35,7 @@ def repeated(trials, drawn):
 def test_metrics_of_resamples_are_those_of_trials_repeated_by_hand(speakers, utts, enrolled, shift, decimals):
     trials = cross_product(speakers, utts, decimals, shift, enrolled=enrolled)
     drawn = multiplicities(speakers, 25, np.random.default_rng(speakers))
-    values, whole = resample(SortedTrials.of(trials), drawn, [metric.statistic for metric in METRICS])
+    values, whole = resample(SortedTrials.from_trials(trials), drawn, [metric.statistic for metric in METRICS])
     for found, have, counts in zip(values, whole, drawn, strict=True):
         targets, nontargets = repeated(trials, counts)
         assert have == bool(len(targets) and len(nontargets))
@@ -48,7 +48,7 @@ def test_metrics_of_resamples_are_those_of_trials_repeated_by_hand(speakers, utt
 
 
 def test_a_metric_without_a_fast_way_is_computed_one_resample_after_the_other():
-    trials = SortedTrials.of(cross_product(7, 5, 1))
+    trials = SortedTrials.from_trials(cross_product(7, 5, 1))
     drawn = multiplicities(7, 25, np.random.default_rng(0))
     fast, _ = resample(trials, drawn, [metric.statistic for metric in METRICS])
     slow, _ = resample(trials, drawn, [replace(metric, of_resamples=None).statistic for metric in METRICS])
@@ -60,7 +60,9 @@ def test_scores_that_are_far_apart_or_all_equal_are_resampled_as_others():
     drawn = multiplicities(6, 10, np.random.default_rng(0))
     for score in (trials.score * 4e307, np.full(len(trials.score), 0.5)):
         moved = ScoredTrials(score, trials.is_target, trials.enroll, trials.speaker)
-        values, _ = resample(SortedTrials.of(moved), drawn, [module.resampled_dsys, module.resampled_eer_threshold])
+        values, _ = resample(
+            SortedTrials.from_trials(moved), drawn, [module.resampled_dsys, module.resampled_eer_threshold]
+        )
         pooled = [pool(*repeated(moved, counts)) for counts in drawn]
         assert values[:, 0] == pytest.approx([verification.dsys(one) for one in pooled], abs=1e-12)
         assert values[:, 1] == pytest.approx([verification.EERS["eer_threshold"](one) for one in pooled], abs=1e-12)

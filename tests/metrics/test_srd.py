@@ -115,10 +115,13 @@ def test_a_perfect_anonymiser_measures_the_floor():
 def test_ties_are_spread_over_their_block_or_counted_as_failures():
     rivals = Rivals(np.array([0, 1, 0]), np.array([0, 1, 3]))
     owner = np.array([0, 0, 1])
-    mid = Ranks.of(rivals, owner, 2, 4)
+    mid = Ranks.from_rivals(rivals, owner, 2, 4)
     assert mid.histograms(np.eye(2)).tolist() == [[1, 0.5, 0.5, 0], [0.25] * 4]
     assert mid.identified.tolist() == [0.5, 0.25] and mid.means.tolist() == [1.75, 2.5]
-    assert Ranks.of(rivals, owner, 2, 4, "strict").histograms(np.eye(2)).tolist() == [[1, 0, 1, 0], [0, 0, 0, 1]]
+    assert Ranks.from_rivals(rivals, owner, 2, 4, "strict").histograms(np.eye(2)).tolist() == [
+        [1, 0, 1, 0],
+        [0, 0, 0, 1],
+    ]
 
 
 def test_histograms_of_weighted_speakers_are_sums_of_those_of_each():
@@ -154,7 +157,7 @@ def test_the_identification_rate_is_linkability_among_all_references():
     owner = rng.integers(40, size=300)
     inputs = (references[owner] + rng.standard_normal((300, 10))).astype(np.float32)
     rivals = count_rivals(references, inputs, owner)
-    histogram = Ranks.of(rivals, owner, 40, 40, "strict").histograms(np.ones((1, 40)))
+    histogram = Ranks.from_rivals(rivals, owner, 40, 40, "strict").histograms(np.ones((1, 40)))
     assert disclosure(histogram).idr[0] == pytest.approx(linkability(rivals, 40, [40]).values[0], abs=1e-15)
 
 

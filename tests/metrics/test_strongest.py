@@ -18,7 +18,7 @@ def scored(seed, separation, speakers=8, utts=3, first=0):
 def test_the_strongest_attack_is_the_one_with_the_least_eer():
     attacks = {"weak": [scored(0, 1.0)], "strong": [scored(1, 3.0)], "none": [scored(2, 0.0)]}
     found = strongest(attacks, resamples=100)
-    assert (found.attack, found.tried) == ("strong", 3)
+    assert (found.attack, found.attacks) == ("strong", 3)
     assert found.interval.lower <= found.eer <= found.interval.upper
     assert found.interval.notes["chosen_of"] == 3
 

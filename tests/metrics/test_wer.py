@@ -33,7 +33,7 @@ def test_the_total_is_that_of_jiwer(texts):
     texts = [(ref, hyp) for ref, hyp in texts if ref] or [(["a"], ["b"])]
     refs, hyps = zip(*texts, strict=True)
     theirs = jiwer.process_words([" ".join(ref) for ref in refs], [" ".join(hyp) for hyp in hyps])
-    ours = ErrorCounts.of(count_errors(refs, hyps))
+    ours = ErrorCounts.from_counts(count_errors(refs, hyps))
     assert ours.errors == theirs.insertions + theirs.deletions + theirs.substitutions
     assert ours.rate == pytest.approx(100 * theirs.wer)
 
@@ -61,7 +61,7 @@ def test_an_empty_reference_makes_insertions_and_an_empty_hypothesis_deletions()
 
 
 def test_no_utterances_have_no_errors():
-    assert ErrorCounts.of(count_errors([], [])) == ErrorCounts()
+    assert ErrorCounts.from_counts(count_errors([], [])) == ErrorCounts()
     assert ErrorCounts().rate == 0
 
 

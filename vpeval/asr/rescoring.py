@@ -92,7 +92,7 @@ def tune(rescorer: Rescorer, refs: Mapping[str, str], normalize: Normalizer, gri
     counts = count_errors(
         [words for words, size in zip(ref_words, sizes, strict=True) for _ in range(size)], rescorer.words
     )
-    return Tuning({weights: ErrorCounts.of(counts[rescorer.choose(weights)]) for weights in grid})
+    return Tuning({weights: ErrorCounts.from_counts(counts[rescorer.choose(weights)]) for weights in grid})
 
 
 GRID = tuple(Weights(lmwt, wip) for lmwt in range(7, 18) for wip in (0.0, 0.5, 1.0))

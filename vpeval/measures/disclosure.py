@@ -118,7 +118,7 @@ def score_srd(references: Embeddings, inputs: Embeddings, options: Options) -> S
         raise InputError("similarity ranks need at least two reference speakers", references.directory / "utt2spk")
     means = references.means(np.arange(n))
     rivals = count_rivals(means, inputs.vectors, place[inputs.owners], similarity)
-    ranks = Ranks.of(rivals, inputs.owners, len(inputs.speakers), n, ties)
+    ranks = Ranks.from_rivals(rivals, inputs.owners, len(inputs.speakers), n, ties)
 
     params = {"N": n, "L": 1, "similarity": similarity, "ties": ties}
     counts = {"inputs": len(inputs.utts), "input_speakers": len(inputs.speakers), "reference_speakers": n}

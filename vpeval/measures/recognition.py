@@ -102,7 +102,7 @@ class Rates:
     @property
     def line(self) -> str:
         """The line that Kaldi prints."""
-        return str(ErrorCounts.of(self.score.words))
+        return str(ErrorCounts.from_counts(self.score.words))
 
 
 def score_recognition(speech: Speech, hyps: Texts, options: Options, hyp_file: str | PathLike[str] = "text") -> Rates:
@@ -112,7 +112,7 @@ def score_recognition(speech: Speech, hyps: Texts, options: Options, hyp_file: s
         score = score_texts(speech.refs, hyps, NORMALIZERS[rules], options.allow_extra)
     except InputError as error:
         raise InputError(str(error), hyp_file) from None
-    if not ErrorCounts.of(score.words).words:
+    if not ErrorCounts.from_counts(score.words).words:
         raise InputError("no words to score; is this the reference text?", speech.ref_file)
     speakers = _speakers(score.utts, speech)
     genders = _genders(speakers, speech)
@@ -122,7 +122,7 @@ def score_recognition(speech: Speech, hyps: Texts, options: Options, hyp_file: s
     for metric, counts in (("wer", score.words), ("cer", score.characters)):
         for gender in ("", *sorted(set(genders))):
             rows = [i for i in range(len(counts)) if not gender or genders[i] == gender]
-            record = _record(metric, ErrorCounts.of(counts[rows]), params)
+            record = _record(metric, ErrorCounts.from_counts(counts[rows]), params)
             record = replace(
                 record, counts={**record.counts, "missing": sum(score.utts[i] in missing for i in rows)}, gender=gender
             )

@@ -82,7 +82,7 @@ def score_strongest(attacks: Sequence[AttackedSets], shares: Sequence[float], op
             "chosen_condition": chosen.condition,
             "attack_model": chosen.model,
             "attackers": len({attack.attacker for attack in attacks}),
-            "attacks": found.tried,
+            "attacks": found.attacks,
             "sets": len(chosen.sets),
         }
         counts = [trials.counts for trials in scored[chosen]]

@@ -1,6 +1,6 @@
 """Voice similarity matrices of all pairs of utterances, whose scores are in memory and nowhere else.
 
-The scores of one condition are one matrix; beside it stands the *cell* of every score on a grid of equal steps. PAV is
+The scores of a condition are one matrix; a second one holds the *cell* of every score on a grid of equal steps. PAV is
 the convex hull below a path that goes right by one for every trial and up by one for every target, in the order of the
 scores. The numbers of targets and nontargets in cells give the path at their ends. Inside a cell, it runs nowhere below
 the corner of all nontargets first and all targets then: where that corner is above the hull of the ends, no score of
@@ -66,7 +66,7 @@ class AllScores:
     score: Floats
     starts: Counts
     is_symmetric: bool
-    room: Cells | None = None
+    buffer: Cells | None = None
     """Memory for the cells, if there is any: new memory costs as much as filling it."""
 
     @property
@@ -97,7 +97,7 @@ class AllScores:
     @cached_property
     def cell(self) -> Cells:
         """Their cells."""
-        cells = np.empty(self.score.shape, np.int32) if self.room is None else self.room
+        cells = np.empty(self.score.shape, np.int32) if self.buffer is None else self.buffer
         for region in self.regions:
             cells[region] = self.grid(self.score[region])
         return cells

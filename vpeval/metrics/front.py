@@ -1,6 +1,6 @@
 """The metrics for people with lists or arrays of their own: what takes more than one call elsewhere, in one.
 
-Everything here is made of the functions beside it, which the recipes call; nothing is computed in another way.
+Everything here is made of the functions of this package, which the recipes call; nothing is computed in another way.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ def rank_disclosure(
 
     ``references[owner[i]]`` is the vector of the speaker who spoke ``inputs[i]``.
     """
-    known, heard = np.asarray(references, np.float64), np.asarray(inputs, np.float64)
+    known, tested = np.asarray(references, np.float64), np.asarray(inputs, np.float64)
     owners = np.asarray(owner, np.int64)
-    rivals = count_rivals(known, heard, owners, similarity)
+    rivals = count_rivals(known, tested, owners, similarity)
     speakers, place = np.unique(owners, return_inverse=True)
-    ranks = Ranks.of(rivals, place, len(speakers), len(known), "mid")
+    ranks = Ranks.from_rivals(rivals, place, len(speakers), len(known), "mid")
     return disclosure(ranks.histograms(np.ones((1, len(speakers)))), estimator)
 
 
@@ -67,4 +67,4 @@ def word_errors(references: Sequence[str], hypotheses: Sequence[str]) -> ErrorCo
     %WER 66.67 [ 2 / 3, 1 ins, 0 del, 1 sub ]
     """
     refs, hyps = ([str(text).split() for text in texts] for texts in (references, hypotheses))
-    return ErrorCounts.of(count_errors(refs, hyps))
+    return ErrorCounts.from_counts(count_errors(refs, hyps))

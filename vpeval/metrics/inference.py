@@ -77,7 +77,7 @@ def rank_correlation(predicted: Floats, true: Floats) -> float:
 
 @dataclass(frozen=True)
 class Uniqueness:
-    """Expectations, one row per crowd size N and one column per attack, and what they are by chance, per N."""
+    """Expectations, one row per population size N and one column per attack, and what they are by chance, per N."""
 
     n_speakers: tuple[int, ...]
     left: Floats
@@ -96,7 +96,7 @@ def uniqueness(inferred: Counts, owner: Counts, true: Counts, n_speakers: Sequen
     """
     n_all = len(true)
     if n_all < 2 or not all(n >= 2 for n in n_speakers):
-        raise ValueError("uniqueness needs two or more speakers, in the crowd and in all")
+        raise ValueError("uniqueness needs two or more speakers, in the population and in all")
     sizes = np.bincount(true, minlength=max(int(inferred.max()), int(true.max())) + 1)
     right = inferred == true[owner]
     others, own = sizes[inferred] - right, sizes[true] - 1

@@ -238,8 +238,8 @@ def rate_interval(
         effective = min(most, p * (1 - p) / variance) if variance > 0 else most
         ends = _clopper_pearson(p * effective, effective)
         lower, upper = min(lower, ends[0]), max(upper, ends[1])
-    told = {"interval": "Korn-Graubard, over speakers", **notes}
-    return SpeakerInterval(min(lower, value), max(value, min(upper, highest)), told)
+    described = {"interval": "Korn-Graubard, over speakers", **notes}
+    return SpeakerInterval(min(lower, value), max(value, min(upper, highest)), described)
 
 
 def ratio_interval(numerators: ArrayLike, denominators: ArrayLike, events: int) -> SpeakerInterval:
@@ -288,8 +288,8 @@ def studentised_interval(
     centre = 2 * value - float(np.mean(inside))
     reach = _student(speakers) * deviation
     lower, upper = min(centre - reach, value), max(centre + reach, value)
-    told = {"interval": "studentised speaker bootstrap", **notes}
-    return SpeakerInterval(max(lower, min(low, value)), min(upper, max(high, value)), told)
+    described = {"interval": "studentised speaker bootstrap", **notes}
+    return SpeakerInterval(max(lower, min(low, value)), min(upper, max(high, value)), described)
 
 
 def _clopper_pearson(events: float, trials: float) -> tuple[float, float]:

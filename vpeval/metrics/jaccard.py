@@ -4,7 +4,7 @@ The Speaker-Linkability reproduction of the legal framework asks whether the sam
 when the attacker, the anonymiser or the number L of utterances changes. Easy is the share q of speakers with the
 highest scores, hard that with the lowest; speakers who tie with the last of a list all belong to it. The agreement of
 lists A and B is the Jaccard overlap |A∩B| / |A∪B|. Lists of these sizes drawn at random from n speakers overlap by
-chance, too: the expectation over the hypergeometric |A∩B| stands beside the value.
+chance, too: the expectation over the hypergeometric |A∩B| is given with the value.
 """
 
 from __future__ import annotations

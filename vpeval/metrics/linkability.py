@@ -55,7 +55,7 @@ from vpeval.metrics.srd import fit_beta_binomial
 
 
 def none_drawn(n_all: int, n: int) -> Floats:
-    """P(no rival in a crowd of `n`) for K = 0 … M-1 rivals among `n_all`.
+    """P(no rival among `n`) for K = 0 … M-1 rivals among `n_all`.
 
     >>> none_drawn(4, 3).tolist()
     [1.0, 0.3333333333333333, 0.0, 0.0]
@@ -65,7 +65,7 @@ def none_drawn(n_all: int, n: int) -> Floats:
 
 
 def picked(n_all: int, n: int) -> Floats:
-    """E[1/(1+H)] for K = 0 … M-1 rivals among `n_all`: the chance to pick the person among rivals in a crowd of `n`.
+    """E[1/(1+H)] for K = 0 … M-1 rivals among `n_all`: the chance to pick the person among the rivals in `n`.
 
     >>> picked(4, 4).tolist()
     [1.0, 0.5, 0.3333333333333333, 0.25]

@@ -64,7 +64,7 @@ class Levels:
     gap: Gaps
 
     @classmethod
-    def of(cls, score: Floats, margin: float = 0.0) -> Levels:
+    def from_scores(cls, score: Floats, margin: float = 0.0) -> Levels:
         """The levels `score`, ascending; what is within `margin` of one takes a closer look."""
         reach = float(score[-1] - score[0]) + 2 * margin
         scale = (_LEVEL_CELLS - 3) / reach if reach > 0 and np.isfinite((_LEVEL_CELLS - 3) / reach) else 0.0
@@ -117,7 +117,7 @@ class ScoreMatrix:
     similarity: Similarity
 
     @classmethod
-    def of(cls, x_raw: Vectors, y_raw: Vectors, similarity: Similarity) -> ScoreMatrix:
+    def from_vectors(cls, x_raw: Vectors, y_raw: Vectors, similarity: Similarity) -> ScoreMatrix:
         """The matrix of inputs and references by their cosines or scalar products."""
         if similarity == "euclidean":
             raise ValueError("score matrices are of cosines or scalar products")
@@ -208,8 +208,8 @@ def compare_all(
     """
     order = generator(seed, "one minus eer").permutation(len(enroll))
     place = np.argsort(order)[owner]
-    matrix = ScoreMatrix.of(test, enroll[order], similarity)
-    targets = _Targets.of(matrix, place)
+    matrix = ScoreMatrix.from_vectors(test, enroll[order], similarity)
+    targets = _Targets.from_matrix(matrix, place)
     weights = multiplicities(len(test), resamples, generator(seed, "one minus eer resamples"))
     target_sums = _target_sums(weights, targets)
     # What each N' adds to the next smaller one: counts per bin, and per resample and coarse bin.
@@ -254,7 +254,7 @@ class _Targets:
     coarse: Counts
 
     @classmethod
-    def of(cls, matrix: ScoreMatrix, owner: Counts) -> _Targets:
+    def from_matrix(cls, matrix: ScoreMatrix, owner: Counts) -> _Targets:
         """The target scores of a matrix."""
         exact = matrix.exact(np.arange(len(owner)), owner)
         order = np.argsort(exact, kind="stable")
@@ -268,7 +268,7 @@ class _Targets:
         coarse = np.arange(2 * n + 1)
         if n > BINS:
             coarse = np.append(np.repeat(np.arange(n) * BINS // n, 2), BINS)
-        return cls(Levels.of(fast, 2 * matrix.error), exact[first], level_of, coarse)
+        return cls(Levels.from_scores(fast, 2 * matrix.error), exact[first], level_of, coarse)
 
     @property
     def own(self) -> Counts:
@@ -321,8 +321,8 @@ def _bins(matrix: ScoreMatrix, rows: slice, own: Counts, targets: _Targets, scor
             row, column = np.divmod(pairs, scores.shape[1])
             exact = matrix.exact(rows.start + row, column)
             level = np.searchsorted(targets.exact, exact - matrix.tolerance, side="left")
-            beside = targets.exact[np.minimum(level, len(targets.exact) - 1)] <= exact + matrix.tolerance
-            bins.ravel()[pairs] = 2 * level + ((level < len(targets.exact)) & beside)
+            reached = targets.exact[np.minimum(level, len(targets.exact) - 1)] <= exact + matrix.tolerance
+            bins.ravel()[pairs] = 2 * level + ((level < len(targets.exact)) & reached)
     for row, column in zip(bins, own.tolist(), strict=True):
         row[column:-1] = row[column + 1 :]
     return bins[:, :-1]

@@ -42,7 +42,7 @@ from vpeval.metrics.intervals import FEWEST
 
 @dataclass(frozen=True)
 class Assessed:
-    """A difference with its 95 % interval and the two-sided p value of "no difference"; None where none can be told."""
+    """A difference with its 95 % interval and the two-sided p value of "no difference"; None where there is none."""
 
     value: float
     lower: float | None = None

@@ -160,7 +160,9 @@ class Ranks:
     n_references: int
 
     @classmethod
-    def of(cls, rivals: Rivals, owner: Counts, n_speakers: int, n_references: int, ties: Ties = "mid") -> Ranks:
+    def from_rivals(
+        cls, rivals: Rivals, owner: Counts, n_speakers: int, n_references: int, ties: Ties = "mid"
+    ) -> Ranks:
         """The ranks by a rule for ties: all ranks of the tie block, or its last one."""
         last = rivals.above + rivals.tied
         return cls(last if ties == "strict" else rivals.above, last, owner, n_speakers, n_references)

@@ -74,7 +74,7 @@ class SortedTrials:
     pair: Counts
 
     @classmethod
-    def of(cls, trials: ScoredTrials) -> SortedTrials:
+    def from_trials(cls, trials: ScoredTrials) -> SortedTrials:
         """Sort trials."""
         target, nontarget = (
             rows[np.argsort(trials.score[rows], kind="stable")]
@@ -124,7 +124,7 @@ class Resamples:
     nontargets: Counts
 
     @classmethod
-    def of(cls, trials: SortedTrials, drawn: Counts) -> Resamples:
+    def from_draws(cls, trials: SortedTrials, drawn: Counts) -> Resamples:
         """Weigh trials by drawn speakers (resample × speaker)."""
         first, second = trials.pairs
         pairs = np.take(drawn, first, axis=1) * np.take(drawn, second, axis=1)
@@ -200,7 +200,7 @@ def resample(trials: SortedTrials, drawn: Counts, statistics: Sequence[Statistic
     """
     values, whole = np.full((len(drawn), len(statistics)), np.nan), np.zeros(len(drawn), bool)
     for start in range(0, len(drawn), trials.at_a_time):
-        some = Resamples.of(trials, drawn[start : start + trials.at_a_time])
+        some = Resamples.from_draws(trials, drawn[start : start + trials.at_a_time])
         rows = np.flatnonzero(some.whole)
         whole[start + rows] = True
         if len(rows):

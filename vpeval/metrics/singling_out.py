@@ -141,9 +141,9 @@ def singling_out_within(
             scores = (row if len(used) == len(flat) else of_all).reshape(n_folds, n_all)
             order = _order(n_all, int(owner[e]), rng) if min(n_speakers) < n_all else everyone
             for place, n in enumerate(n_speakers):
-                crowd = order[:n] if n < n_all else everyone
+                chosen = order[:n] if n < n_all else everyone
                 for p, groups in enumerate(partitions):
-                    drawn = crowd[groups[crowd] == groups[owner[e]]]
+                    drawn = chosen[groups[chosen] == groups[owner[e]]]
                     if len(drawn) == 1:
                         # Whoever shares the attribute with nobody is isolated by it.
                         success[p, place, e] = chance[p, place, e] = 1

@@ -11,7 +11,7 @@ Ties: "mid" spreads an input evenly over the ranks of its tie block; "strict" gi
 a tie counts as a failure, as in legal linkability (then IdR is π_link at N' = N).
 
 A perfect anonymiser does not measure 0 bits: with n inputs the empirical γ scatters around 1/N. `floor` is what n
-uniform ranks measure (about MeanD 0.036 and MaxD 0.6 for n = 800, N = 40) and belongs beside every value.
+uniform ranks measure (about MeanD 0.036 and MaxD 0.6 for n = 800, N = 40) and belongs to every value.
 
 Beta-binomial rank distribution fitted to rank histograms, with the probability of rank 1 held to the observed one.
 

@@ -28,12 +28,12 @@ A = TypeVar("A", bound=Hashable)
 
 @dataclass(frozen=True)
 class Strongest(Generic[A]):
-    """The attack with the least EER (the first where several have it), out of `tried`."""
+    """The attack with the least EER (the first where several have it), out of `attacks` that were tested."""
 
     attack: A
     eer: float
     interval: SpeakerInterval
-    tried: int
+    attacks: int
 
 
 def strongest(
@@ -102,7 +102,7 @@ def _samples(
     """Every EER of every attack for every resample of speakers; who has no trials in a set is drawn again."""
     if not resamples:
         return np.empty((len(statistics), len(attacks), 0))
-    rows = [[SortedTrials.of(trials) for trials in sets] for sets in attacks.values()]
+    rows = [[SortedTrials.from_trials(trials) for trials in sets] for sets in attacks.values()]
     draws = Draws(max(trials.n_speakers for sets in attacks.values() for trials in sets), seed)
     at_a_time = min(one.at_a_time for sets in rows for one in sets)
     parts: list[Floats] = []

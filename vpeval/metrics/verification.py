@@ -1,8 +1,8 @@
 """All verification metrics of one set of trials, with intervals over speakers.
 
-What a resample is, and how its metrics are found, is told in `resampling`. Resamples in which no target or no nontarget
-trial is left are drawn again, and their number is stated. What the resamples become an interval by is told in
-`intervals`; the speakers that count there are those with target trials.
+`resampling` describes what a resample is and how its metrics are found. Resamples in which no target or no nontarget
+trial is left are drawn again, and their number is noted. `intervals` describes how resamples become an interval; the
+speakers that count there are those with target trials.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ def _resample(
     statistics = [metric.statistic for metric in metrics]
     if not resamples:
         return np.empty((0, len(statistics))), 0
-    rows = SortedTrials.of(trials)
+    rows = SortedTrials.from_trials(trials)
     drawn = Draws(trials.n_speakers, seed)
     parts: list[Floats] = []
     missing, redrawn = resamples, 0

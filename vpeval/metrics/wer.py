@@ -58,7 +58,7 @@ class ErrorCounts:
     utts: int = 0
 
     @classmethod
-    def of(cls, counts: Counts) -> ErrorCounts:
+    def from_counts(cls, counts: Counts) -> ErrorCounts:
         """The sum of rows of `count_errors`."""
         insertions, deletions, substitutions, words = counts.sum(axis=0).tolist()
         return cls(insertions, deletions, substitutions, words, len(counts))

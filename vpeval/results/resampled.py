@@ -158,7 +158,7 @@ class TrialSet:
         """Resample the metric of a record."""
         trials, metric = self.scored(one), one.record.metric
         drawn = np.ascontiguousarray(draws.for_set(one.record.set).T)
-        samples, _ = resample(SortedTrials.of(trials), drawn, [STATISTICS[metric]])
+        samples, _ = resample(SortedTrials.from_trials(trials), drawn, [STATISTICS[metric]])
         targets = {self.speakers.names[i] for i in trials.enroll[trials.is_target]}
         who = frozenset(_qualified(one.record.set, spk) for spk in targets)
         return Sampled(

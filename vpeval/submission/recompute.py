@@ -218,7 +218,7 @@ def _words(rules: str, archive: Archive, name: str, sets: Sets) -> Rate:
         message = f"has {len(unknown)} utterances that the original data lack ({first_few(unknown)})"
         archive.complain(name, message, "pack the transcripts of the sets", "ids")
         return None, data
-    counts = ErrorCounts.of(score_texts(refs, hyps, NORMALIZERS[rules]).words)
+    counts = ErrorCounts.from_counts(score_texts(refs, hyps, NORMALIZERS[rules]).words)
     return (counts.rate if counts.words else None), data
 
 

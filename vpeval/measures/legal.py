@@ -9,10 +9,11 @@ there are, is the prediction a record, under a name of its own and with the numb
 from __future__ import annotations
 
 import logging
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.data.attributes import Attribute, combined, read_attributes, read_tables, shared_tables
 from vpeval.embeddings.speaker_vectors import Embeddings, join, read_embeddings, read_pooled
-from vpeval.measures.base import AttackResult, Input, Resampling, SpeakerValue, option, split_paths
+from vpeval.measures.base import RECORDS, AttackResult, Input, Resampling, Scores, SpeakerValue, option, split_paths
 from vpeval.metrics.intervals import interval_notes, mean_intervals, multiplicities, studentised_interval
 from vpeval.metrics.linkability import continued, linkability_at, rank_counts, subsample_ranks
 from vpeval.records.record import Record
@@ -349,11 +350,39 @@ class PopulationResult(AttackResult):
     """A result that compares pooled enrolment sets with pooled test sets under one attack."""
 
     stage = 8
+    measure: ClassVar[str]
+    """Its name, which its directory and its scorer share."""
 
     @property
+    @abstractmethod
     def sides(self) -> Sides:
         """The sets that are compared."""
-        raise NotImplementedError
+
+    @property
+    @abstractmethod
+    def sizes(self) -> list[str]:
+        """The options of its scorer for numbers of speakers and utterances."""
+
+    @abstractmethod
+    def score(self, enroll: Embeddings, test: Embeddings, comparison: Comparison, case: UseCase) -> Scores:
+        """Measure; what the recipe asks for and a part of its corpus does not have is left out."""
+
+    @property
+    def out(self) -> Path:
+        """One directory for each attack."""
+        return self.directory(self.measure)
+
+    def make(self, out: Path) -> str:
+        """Read the embeddings, measure, write."""
+        scores = self.score(*self.read())
+        scores.write(out / RECORDS, self.tags, notes=self.notes)
+        return f"{len(scores.records)} numbers"
+
+    def commands(self) -> list[list[str]]:
+        """Pool the sets and measure; a fusion has no scorer of its own."""
+        if self.attack.members:
+            return []
+        return [[f"local/score_{self.measure}.py", *self.sizes, *self._scorer_words()]]
 
     @property
     def attacks(self) -> tuple[Attack, ...]:
@@ -403,7 +432,7 @@ class PopulationResult(AttackResult):
             return found[0]
         return Fused(found, tuple(sizes), tuple(read_weights(self.attack.weights).weights.tolist()))
 
-    def scorer_words(self) -> list[str]:
+    def _scorer_words(self) -> list[str]:
         """Inputs and options that both scorers share."""
         plan, attack = self.plan, self.attack
         tables = shared_tables([plan.original(name) for name in (*self.sides.enrolls, *self.sides.tests)])
@@ -411,4 +440,4 @@ class PopulationResult(AttackResult):
         words += ["--backend", str(attack.backend)] if attack.backend else []
         words += ["--population", str(plan.settings.population), *self.tag_words(), *self.param_words()]
         sides = (",".join(map(str, side(attack))) for side in (self._enrolled, self._tested))
-        return [*words, *sides, str(self.out / "records.jsonl")]
+        return [*words, *sides, str(self.out / RECORDS)]

@@ -12,7 +12,7 @@ import numpy as np
 from vpeval.asv.backend import Comparison
 from vpeval.core.errors import InputError
 from vpeval.embeddings.speaker_vectors import Embeddings
-from vpeval.measures.base import RECORDS, Measure, Scorer, Scores, SpeakerValue, option
+from vpeval.measures.base import Measure, Scorer, Scores, SpeakerValue, option
 from vpeval.measures.legal import (
     INPUTS,
     NOTHING_ELSE,
@@ -219,33 +219,24 @@ SCORER = Scorer(INPUTS, Options, _score_files, takes_params=True)
 class LinkabilityResult(PopulationResult):
     """Linkability under one attack, over all speakers of the recipe."""
 
+    measure = "linkability"
+
     @property
     def sides(self) -> Sides:
         """The sets that the recipe links."""
         return self.plan.recipe.linked
 
     @property
-    def out(self) -> Path:
-        """One directory for each attack."""
-        return self.directory("linkability")
+    def sizes(self) -> list[str]:
+        """Numbers of enrolment speakers and of utterances."""
+        return ["--n-enroll", f"{self.plan.legal_sizes}?", "--n-utts", f"{self.plan.legal_utts},all?"]
 
-    def make(self, out: Path) -> str:
-        """Link."""
-        enroll, test, comparison, case = self.read()
-        plan, drawn = self.plan, self.resampling
-        # What a recipe asks for and a part of its corpus does not have is left out.
-        n_enroll = parse_sizes("legal_sizes", None, plan.legal_sizes, least=2)
-        n_utts = parse_sizes("legal_utts", None, f"{plan.legal_utts},all")
-        options = Options(drawn.resamples, drawn.seed, n_enroll=n_enroll, n_utts=n_utts)
-        # Who is not enrolled cannot be linked.
-        scores = score_linkability(enroll, test.with_speakers(enroll.speakers), comparison, options, case)
-        scores.write(out / RECORDS, self.tags, notes=self.notes)
-        return f"{len(scores.records)} numbers"
-
-    def commands(self) -> list[list[str]]:
-        """Pool the sets and link; a fusion has no scorer of its own."""
-        sizes = ["--n-enroll", f"{self.plan.legal_sizes}?", "--n-utts", f"{self.plan.legal_utts},all?"]
-        return [] if self.attack.members else [["local/score_linkability.py", *sizes, *self.scorer_words()]]
+    def score(self, enroll: Embeddings, test: Embeddings, comparison: Comparison, case: UseCase) -> Scores:
+        """Link those who are enrolled."""
+        n_enroll = parse_sizes("legal_sizes", None, self.plan.legal_sizes, least=2)
+        n_utts = parse_sizes("legal_utts", None, f"{self.plan.legal_utts},all")
+        options = Options(self.resampling.resamples, self.resampling.seed, n_enroll=n_enroll, n_utts=n_utts)
+        return score_linkability(enroll, test.with_speakers(enroll.speakers), comparison, options, case)
 
 
 def _results(plan: Plan) -> list[LinkabilityResult]:

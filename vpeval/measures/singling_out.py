@@ -22,7 +22,7 @@ from vpeval.core.arrays import Counts
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.embeddings.speaker_vectors import Embeddings
-from vpeval.measures.base import RECORDS, Measure, Scorer, Scores, SpeakerValue, option
+from vpeval.measures.base import Measure, Scorer, Scores, SpeakerValue, option
 from vpeval.measures.legal import (
     INPUTS,
     NOTHING_ELSE,
@@ -255,33 +255,24 @@ SCORER = Scorer(INPUTS, Options, _score_files, takes_params=True)
 class SinglingOutResult(PopulationResult):
     """Singling out under one attack, over all speakers of the recipe."""
 
+    measure = "singling_out"
+
     @property
     def sides(self) -> Sides:
         """The sets that the recipe singles speakers out of."""
         return self.plan.recipe.singled_out
 
     @property
-    def out(self) -> Path:
-        """One directory for each attack."""
-        return self.directory("singling_out")
+    def sizes(self) -> list[str]:
+        """Numbers of test speakers and of utterances."""
+        return ["--n-speakers", f"{self.plan.legal_sizes}?", "--n-utts", f"{self.plan.legal_utts}?"]
 
-    def make(self, out: Path) -> str:
-        """Single out."""
-        enroll, test, comparison, case = self.read()
-        plan, drawn = self.plan, self.resampling
-        # What a recipe asks for and a part of its corpus does not have is left out.
-        n_speakers = parse_sizes("legal_sizes", None, plan.legal_sizes, least=2)
-        n_utts = parse_sizes("legal_utts", None, plan.legal_utts, has_all=False)
-        options = Options(drawn.resamples, drawn.seed, n_speakers=n_speakers, n_utts=n_utts)
-        # Who is not among the test speakers cannot be singled out.
-        scores = score_singling_out(enroll.with_speakers(test.speakers), test, comparison, options, case)
-        scores.write(out / RECORDS, self.tags, notes=self.notes)
-        return f"{len(scores.records)} numbers"
-
-    def commands(self) -> list[list[str]]:
-        """Pool the sets and single out; a fusion has no scorer of its own."""
-        sizes = ["--n-speakers", f"{self.plan.legal_sizes}?", "--n-utts", f"{self.plan.legal_utts}?"]
-        return [] if self.attack.members else [["local/score_singling_out.py", *sizes, *self.scorer_words()]]
+    def score(self, enroll: Embeddings, test: Embeddings, comparison: Comparison, case: UseCase) -> Scores:
+        """Single out those who are among the test speakers."""
+        n_speakers = parse_sizes("legal_sizes", None, self.plan.legal_sizes, least=2)
+        n_utts = parse_sizes("legal_utts", None, self.plan.legal_utts, has_all=False)
+        options = Options(self.resampling.resamples, self.resampling.seed, n_speakers=n_speakers, n_utts=n_utts)
+        return score_singling_out(enroll.with_speakers(test.speakers), test, comparison, options, case)
 
 
 def _results(plan: Plan) -> list[SinglingOutResult]:

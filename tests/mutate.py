@@ -116,8 +116,10 @@ class _Essence(ast.NodeTransformer):
         return inner if is_cost else ast.UnaryOp(node.op, inner)
 
     def visit_If(self, node: ast.If) -> ast.AST | None:
-        """Imports for annotations."""
-        return None if ast.unparse(node.test) == "TYPE_CHECKING" else self.generic_visit(node)
+        """Imports for annotations, and when progress is logged."""
+        is_progress = all(re.match(r"_?log\.info\(", ast.unparse(one)) for one in (*node.body, *node.orelse))
+        is_empty = is_progress or ast.unparse(node.test) == "TYPE_CHECKING"
+        return None if is_empty else self.generic_visit(node)
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
         """The words of errors."""
@@ -203,6 +205,7 @@ def _is_worth_a_test(before: str, after: str) -> bool:
         return False
 
 
+@cache  # of the tree as it was copied
 def select_tests(path: Path) -> list[str]:
     """The smallest set of test files that know a module, and the module itself for its doctests."""
     own, package = [str(path)], path.parent

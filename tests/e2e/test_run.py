@@ -221,8 +221,10 @@ def made(output):
     return [line.split(": ")[0] for line in lines if "it is left out" not in line]
 
 
-def test_a_comment_in_every_module_makes_nothing_again(finished):
-    with edited(finished, (finished.path / "vpeval").rglob("*.py"), "\n# a remark\n"):
+def test_a_comment_in_every_module_hook_and_configuration_makes_nothing_again(finished):
+    places = [("vpeval", "*.py"), ("local/anon", "*.py"), ("steps", "*.py"), ("conf", "*.yaml"), ("egs/mini", "*.py")]
+    files = [file for place, pattern in places for file in (finished.path / place).rglob(pattern)]
+    with edited(finished, files, "\n# a remark\n"):
         assert made(finished.run("--stop-stage", "11")) == []
 
 

@@ -226,3 +226,16 @@ def test_comments_of_a_configuration_do_not_count_and_its_settings_do(tmp_path: 
     assert digest("# Another comment.\nmodel: none\nencoder: ecapa\n") == before
     assert digest("encoder: ecapa\nmodel: other\n") != before
     assert digest("encoder: [\n") != digest("encoder: {\n")
+
+
+def test_comments_of_a_hook_in_python_do_not_count_and_all_that_it_prints_does(tmp_path: Path) -> None:
+    hook = tmp_path / "anonymize.py"
+
+    def digest(text: str) -> str:
+        hook.write_text(text)
+        return fingerprint([hook], {}).digest
+
+    before = digest('"""A hook."""\nprint("a", 1)\n')
+    assert digest('#!/usr/bin/env python3\n"""Another text."""\nprint("a",   1)  # a remark\n') == before
+    assert digest('"""A hook."""\nprint("b", 1)\n') != before
+    assert digest("print 1\n") != digest("print 2\n")

@@ -98,6 +98,23 @@ def definition_of(function: Callable[..., object]) -> dict[str, str]:
     return {f"{_name(Path(inspect.getfile(found)).resolve())}:{name}": _digest_of(tree)}
 
 
+def program_digest(file: Path) -> str:
+    """SHA-256 of a program of Python that somebody else may have written, without comments, docstrings and formatting.
+
+    What it prints may be its result, so that messages count. Empty where the file is not Python that can be read here.
+    """
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):
+        return ""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    parts: list[str] = []
+    _dump(tree, parts)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
 class _Module(NamedTuple):
     """What is known of a file of Python: a SHA-256 of what it computes, and the modules that it imports."""
 

@@ -30,7 +30,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import file_sha256, write_text
 from vpeval.core.publish import STAMP as STAMP
 from vpeval.jobs import audio_digest
-from vpeval.jobs.code import Maker, code_of, software_of
+from vpeval.jobs.code import Maker, code_of, program_digest, software_of
 from vpeval.jobs.dry_run import current_dry_run
 
 log = logging.getLogger(__name__)
@@ -237,7 +237,7 @@ def _identity(file: Path, by_content: bool = True) -> str:
     status = file.stat()
     if not by_content and (status.st_size > _LARGE or file.suffix in _AUDIO):
         return f"{status.st_size} {status.st_mtime_ns}"
-    if file.suffix == ".yaml" and (found := _settings_digest(file, status.st_size, status.st_mtime_ns)):
+    if file.suffix in _READERS and (found := _content_digest(file, status.st_size, status.st_mtime_ns)):
         return found
     if status.st_size > _LARGE and (known := _stamped(file, status)):
         return known
@@ -245,13 +245,20 @@ def _identity(file: Path, by_content: bool = True) -> str:
 
 
 @cache
-def _settings_digest(file: Path, size: int, changed: int) -> str:
-    """The digest of what a configuration in a state says, whatever its comments; empty where it is no plain yaml."""
+def _content_digest(file: Path, size: int, changed: int) -> str:
+    """The digest of a configuration or program in some state without its comments; empty where it cannot be read."""
+    return _READERS[file.suffix](file)
+
+
+def _settings_digest(file: Path) -> str:
     try:
         content = json.dumps(read_yaml(file), sort_keys=True)
     except (InputError, TypeError, ValueError):
         return ""
     return hashlib.sha256(content.encode()).hexdigest()
+
+
+_READERS = {".yaml": _settings_digest, ".py": program_digest}
 
 
 def _stamped(file: Path, status: os.stat_result) -> str:

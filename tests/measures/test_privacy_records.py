@@ -277,7 +277,7 @@ def test_records_of_disclosure(tmp_path):
     stored = RankedInputs.read(tmp_path / "x.npz")
     assert stored.speakers == ("a", "b")
     assert stored.ranks.n_references == 3 and stored.ranks.owner.tolist() == [0, 0, 1, 1]
-    assert stored.ranks.first.tolist() == [1, 1, 2, 1]
+    assert stored.ranks.first.tolist() == [0, 0, 1, 0]
     with pytest.raises(InputError, match="at least two reference speakers"):
         score_srd(speech("ref", {"a": [AXES[0]]}), speech("in", {"a": [AXES[0]]}), disclosure.Options(0))
     assert score_srd(speech("ref", {"a": [AXES[0]], "b": [AXES[1]]}), inputs, disclosure.Options(0)).records

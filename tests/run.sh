@@ -43,7 +43,7 @@ if part unit; then
 fi
 
 if [[ $nightly = true || $only = mutation ]] && part mutation; then
-  tests/mutate.py vpeval/metrics
+  tests/mutate.py vpeval/metrics vpeval/measures
 fi
 
 if part e2e; then

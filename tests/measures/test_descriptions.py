@@ -179,3 +179,14 @@ def test_how_many_digits_are_shown():
         *("inference_accuracy", "attributes_found", "attributes_alone", "attributes_left"),
         *("srd_rank_spread", "deid"),
     }
+
+
+def test_what_a_verdict_grades():
+    graded = {name: metric.success.graded for name, metric in METRICS.items() if metric.success}
+    assert graded == {"linkability": True, "singling_out": False, "srd_idr": True}
+    criteria = {"linkability", "linkability_side", "srd_idr", "singling_out", "singling_out_side"}
+    assert {name for name, metric in METRICS.items() if metric.criterion} == criteria
+
+
+def test_the_language_models_of_the_challenge():
+    assert recognition.LMS == {"small": (3, 2), "large": (4, 1)}

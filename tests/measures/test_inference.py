@@ -3,15 +3,17 @@
 from dataclasses import replace
 from math import log2
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from vpeval.asv.attribute_inference import FEW_FOLDS, MANY_FOLDS, _shares, deal_classes
+from vpeval.core.errors import InputError
 from vpeval.data.attributes import Attribute
 from vpeval.embeddings.speaker_vectors import group
 from vpeval.measures import inference as protocol
-from vpeval.measures.inference import Options, score_inference
+from vpeval.measures.inference import Options, _mean_correlation, _population_records, score_inference
 from vpeval.measures.legal import parse_sizes
 
 
@@ -188,3 +190,70 @@ def test_a_kernel_hears_what_no_direction_tells():
     sides = [0.0 if sex == "f" else (-4.0, 4.0)[k // 2 % 2] for k, sex in enumerate(SEXES)]
     speech = voices(sides, noise=0.3, dimension=3)
     assert score(speech, speech, [named(SEXES)])["inference_accuracy", "sex", 1, None].value > 0.9
+
+
+def test_records_of_two_attributes_and_of_both_together():
+    kinds = ["x" if k // 2 % 2 else "y" for k in range(40)]
+    speech = voices(SIGNS)
+    scores = score_inference(speech, speech, [named(SEXES), named(kinds, "kind")], settings("1,all", "20,all", 50, 0))
+    found = [(r.metric, r.params.get("attribute"), r.params.get("N"), r.params["L"]) for r in scores.records]
+    single = [(f"inference_{what}", name, None) for name in ("sex", "kind") for what in ("accuracy", "bits")]
+    both = [(f"attributes_{what}", None, n) for what in ("left", "alone", "found") for n in (20, 40, 50)]
+    assert found == [(*one, n_utts) for n_utts in (1, "all") for one in (*single, *both)]
+    utts = len(speech.utts)
+    for record in scores.records:
+        vectors = utts if record.params["L"] == 1 else 40
+        if "attribute" in record.params:
+            assert record.params["classes"] == 2
+            assert record.counts == {"test_speakers": 40, "left_out": 0, "vectors": vectors, "train_speakers": 40}
+        else:
+            assert record.params["attributes"] == "sex+kind"
+            assert record.params["estimator"] == ("exact" if record.params["N"] <= 40 else "frequencies")
+            assert record.counts == {"test_speakers": 40, "vectors": vectors}
+    chance = {(r.metric, r.params["N"]): r.notes["chance"] for r in scores.records if "N" in r.params}
+    # Nothing is known about all N by chance, or the most frequent combination is guessed: one of N.
+    assert chance["attributes_found", 40] == pytest.approx(1 / 40)
+    values = [v for v in scores.per_speaker if v.metric == "inference_bits:sex" and v.L == "all"]
+    assert [v.speaker for v in values] == list(speech.speakers) and {v.N for v in values} == {2}
+    bits = next(r for r in scores.records if r.metric == "inference_bits" and r.params["L"] == "all")
+    assert bits.notes["unclipped"] == pytest.approx(np.mean([v.value for v in values]))
+    assert bits.lower is bits.upper is None
+
+
+def test_vectors_of_two_encoders_are_refused():
+    for one, other in ((3, 4), (4, 3)):
+        with pytest.raises(InputError, match="another size"):
+            score(voices(SIGNS, dimension=one), voices(SIGNS, dimension=other), [named(SEXES)])
+
+
+def test_correlations_are_averaged_by_the_speakers_behind_them():
+    values, nan = np.array([1.0, 2.0, 3.0, 4.0]), np.nan
+    rows = np.array([[1, 2, 3, 4.0], [3, 2, 1, nan], [1, 2, nan, nan]])
+    assert _mean_correlation(rows, values) == pytest.approx((4 * 1 + 3 * -1) / 7)
+    assert _mean_correlation(rows[2:], values) == 0
+
+
+def test_two_speakers_whose_attributes_are_all_known_are_enough_for_a_population():
+    def attack(names):
+        rows = np.zeros((len(names), 1)), np.arange(len(names)), np.zeros(len(names), int)
+        classes = {name: k % 2 for k, name in enumerate(names)}
+        posteriors = np.eye(2)[[classes[name] for name in names]]
+        part, attribute = SimpleNamespace(n_utts=None), SimpleNamespace(name="x")
+        return SimpleNamespace(
+            names=names, classes=classes, rows=rows, posteriors=posteriors, part=part, attribute=attribute
+        )
+
+    chosen = settings(resamples=0)
+    assert _population_records([attack(["a", "b"]), attack(["b", "c"])], chosen) == []
+    found = {r.metric: r.value for r in _population_records([attack(["a", "b"]), attack(["a", "b", "c"])], chosen)}
+    assert found == {"attributes_left": 1, "attributes_alone": 1, "attributes_found": 1}
+
+
+def test_every_value_must_be_learnt_from_speakers_of_other_folds(caplog):
+    # Three men are in three folds: without those of two, one is left to learn from, unless one has no training speech.
+    sexes = ["m"] * 3 + ["f"] * 9
+    speech = voices([4.0] * 3 + [-4.0] * 9)
+    assert score(speech, speech, [named(sexes)])
+    with caplog.at_level("INFO"):
+        assert score(speech.with_speakers(speech.speakers[1:]), speech, [named(sexes)]) == {}
+    assert "too few other speakers to learn every value from" in caplog.text

@@ -283,6 +283,18 @@ def test_records_of_disclosure(tmp_path):
     assert score_srd(speech("ref", {"a": [AXES[0]], "b": [AXES[1]]}), inputs, disclosure.Options(0)).records
 
 
+def test_files_that_hold_no_ranks_are_refused(tmp_path):
+    with pytest.raises(InputError, match="is missing"):
+        RankedInputs.read(tmp_path / "x.npz")
+    for content in (b"", b"PK", b"text"):
+        (tmp_path / "x.npz").write_bytes(content)
+        with pytest.raises(InputError, match="holds no ranks"):
+            RankedInputs.read(tmp_path / "x.npz")
+    np.savez(tmp_path / "x.npz", first=np.zeros(1))
+    with pytest.raises(InputError, match="holds no ranks"):
+        RankedInputs.read(tmp_path / "x.npz")
+
+
 def test_pools_are_split_where_two_speakers_have_enough():
     pooled = speech("pool", {"a": [AXES[0]] * 4, "b": [AXES[1]] * 3, "c": [AXES[2]]})
     references, inputs = split_pool(pooled, 2, 0)

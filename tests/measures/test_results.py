@@ -362,6 +362,7 @@ def test_trained_recognisers_are_rescored_with_weights_of_the_development_set(ro
     titles = [(result.recogniser.title, result.side) for result in found[::2]]
     whisper, trained, retrained = dict.fromkeys(title for title, _ in titles)
     assert titles == [(whisper, "o"), (whisper, "a"), (trained, "o"), (trained, "a"), (retrained, "a")]
+    assert [result.options["lms"] for result in found[::2]] == [False, False, True, True, True]
     result = found[5]
     name, tags, sets, other = result.recogniser.name, result.tags, list(TEST), list(DEV)
     place, out = f"exp/toy/decode/{name}", f"{ORIGINAL}/ASR_{name}-toy_test_asr"

@@ -361,7 +361,7 @@ def test_the_organisers_see_the_progress(test, visit):
         page = visit(f"{address}#{token_of(test)}")
         go_to_first_rating(page)
         organisers = visit(f"{address}admin")
-        organisers.get_by_label("Token of the organisers").fill(test.admin_token())
+        organisers.get_by_label("Organisers’ token").fill(test.admin_token())
         organisers.get_by_role("button", name="Show").click()
         organisers.get_by_text("0 finished, 1 started, 3 places.").wait_for()
         assert organisers.locator("tbody td").nth(1).inner_text() == "1 of 22"

@@ -89,9 +89,11 @@ class _Essence(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """Annotations, and caches of functions, which only make them faster."""
+        """Annotations, caches of functions, which only make them faster, and that a method is abstract."""
         node.returns = None
-        node.decorator_list = [one for one in node.decorator_list if "cache(" not in f"{ast.unparse(one)}("]
+        names = (f"{ast.unparse(one)}(" for one in node.decorator_list)
+        kept = [not re.search(r"cache\(|abstractmethod\(", name) for name in names]
+        node.decorator_list = [one for one, is_kept in zip(node.decorator_list, kept, strict=True) if is_kept]
         return self.generic_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
@@ -118,7 +120,7 @@ class _Essence(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> ast.AST | None:
         """Imports for annotations, and when progress is logged."""
         is_progress = all(re.match(r"_?log\.info\(", ast.unparse(one)) for one in (*node.body, *node.orelse))
-        is_empty = is_progress or ast.unparse(node.test) == "TYPE_CHECKING"
+        is_empty = is_progress or ast.unparse(node.test).endswith("TYPE_CHECKING")
         return None if is_empty else self.generic_visit(node)
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:

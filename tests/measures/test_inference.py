@@ -213,6 +213,7 @@ def test_records_of_two_attributes_and_of_both_together():
     chance = {(r.metric, r.params["N"]): r.notes["chance"] for r in scores.records if "N" in r.params}
     # Nothing is known about all N by chance, or the most frequent combination is guessed: one of N.
     assert chance["attributes_found", 40] == pytest.approx(1 / 40)
+    assert [v.L for v in scores.per_speaker] == ["1"] * 80 + ["all"] * 80
     values = [v for v in scores.per_speaker if v.metric == "inference_bits:sex" and v.L == "all"]
     assert [v.speaker for v in values] == list(speech.speakers) and {v.N for v in values} == {2}
     bits = next(r for r in scores.records if r.metric == "inference_bits" and r.params["L"] == "all")

@@ -8,6 +8,7 @@ Options are those of run.sh. The plan is made once, before any work. Each stage 
 vpeval/stages/__init__.py) runs in a process that is forked from this one, which frees its memory when it ends.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -105,6 +106,7 @@ def read_code_once() -> None:
 
     makers = measure_modules()
     code_of(makers), software_of(makers)
+    gc.freeze()  # or the collector would copy it into every stage
 
 
 def parser() -> script.Parser:
@@ -174,9 +176,14 @@ def in_child(number: int, name: str, plan: Plan) -> tuple[int, Usage]:
 
 
 def run_and_leave(name: str, plan: Plan) -> NoReturn:
-    """The child's side."""
+    """The child's side; it leaves without taking apart what it shares with its parent, which takes longer than it."""
     sys.argv[0] = PROGRAM
-    script.main(lambda: STAGES[name].load()(plan), log_to_stdout=True)
+    try:
+        script.main(lambda: STAGES[name].load()(plan), log_to_stdout=True)
+    except SystemExit as left:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(left.code if isinstance(left.code, int) else 1)
 
 
 if __name__ == "__main__":

@@ -176,16 +176,19 @@ def in_child(number: int, name: str, plan: Plan) -> tuple[int, Usage]:
 
 
 def run_and_leave(name: str, plan: Plan) -> NoReturn:
-    """The child's side; it leaves without taking apart what it shares with its parent, which takes longer than it."""
+    """The child's side."""
     sys.argv[0] = PROGRAM
-    try:
-        script.main(lambda: STAGES[name].load()(plan), log_to_stdout=True)
-    except SystemExit as left:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(left.code if isinstance(left.code, int) else 1)
+    script.main(lambda: STAGES[name].load()(plan), log_to_stdout=True)
 
 
 if __name__ == "__main__":
     sys.argv[0] = str(Path(sys.argv[0]).with_name(PROGRAM))
-    script.main(main, log_to_stdout=True)
+    try:
+        script.main(main, log_to_stdout=True)
+    except SystemExit as left:
+        # A stage that is up to date takes less time than to take apart all that was read.
+        if isinstance(left.code, str):
+            print(left.code, file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1 if isinstance(left.code, str) else left.code or 0)

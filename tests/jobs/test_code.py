@@ -134,6 +134,7 @@ def test_words_annotations_and_formatting_do_not_count(tree: Path, old: str, new
         ("ValueError", "KeyError"),
         ('log.info("counting %d", len(values))', 'log.info("counting %d", total := len(values))'),
         ("LIMIT = 3\n", "LIMIT = 3\nMORE = 1\n"),
+        ("LIMIT = 3\n", 'LIMIT = 3\nwarnings.simplefilter("error")\n'),
     ],
 )
 def test_what_computes_counts(tree: Path, old: str, new: str) -> None:

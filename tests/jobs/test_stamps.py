@@ -213,6 +213,8 @@ def test_what_was_accepted_of_an_input_is_known_of_what_is_made_from_it(
     (tmp_path / "scored").mkdir()
     write_stamp(tmp_path / "scored" / STAMP, fingerprint([out], {}), [tmp_path / "scored"])
     assert stamps.accepted_code(tmp_path / "scored") == {"vpeval/core/files.py", "numpy"}
+    write_stamp(tmp_path / "scored" / STAMP, fingerprint([out / "scores"], {}), [tmp_path / "scored"])
+    assert stamps.accepted_code(tmp_path / "scored") == {"vpeval/core/files.py", "numpy"}
 
 
 def test_comments_of_a_configuration_do_not_count_and_its_settings_do(tmp_path: Path) -> None:
@@ -236,6 +238,7 @@ def test_comments_of_a_hook_in_python_do_not_count_and_all_that_it_prints_does(t
         return fingerprint([hook], {}).digest
 
     before = digest('"""A hook."""\nprint("a", 1)\n')
-    assert digest('#!/usr/bin/env python3\n"""Another text."""\nprint("a",   1)  # a remark\n') == before
+    assert digest('#!/usr/bin/env python3\n"""A hook."""\nprint("a",   1)  # a remark\n') == before
+    assert digest('"""Usage: [--alpha=0.7]"""\nprint("a", 1)\n') != before
     assert digest('"""A hook."""\nprint("b", 1)\n') != before
     assert digest("print 1\n") != digest("print 2\n")

@@ -13,7 +13,7 @@ from vpeval.anon.hook_program import Provenance
 from vpeval.core.errors import InputError
 from vpeval.jobs.stamps import STAMP, fingerprint, write_stamp
 from vpeval.plan.plan import Plan, Settings, make_plan
-from vpeval.records.record import read_records
+from vpeval.records.record import Record, read_records
 from vpeval.results.load import load
 from vpeval.stages import origin, results
 from vpeval.stages.anonymisation import refuse_surprises
@@ -58,6 +58,12 @@ def test_every_number_says_which_data_and_which_model_it_is_of(plan: Plan) -> No
     digests = {record.set: record.notes["data_sha256"] for record in ours}
     assert len(set(digests.values())) > 1 and all(digests.values())
     assert not any("data_sha256" in record.notes for record in records if record.system != SYSTEM)
+
+
+def test_numbers_of_a_recogniser_say_which_model_they_are_of(plan: Plan) -> None:
+    record = Record("wer", 5.0, set="toy_dev_asr", system=SYSTEM, condition="a", recogniser=plan.asr)
+    (noted,) = origin.with_origin(plan, [record])
+    assert len(noted.notes["model_sha256"]) == 32
 
 
 def test_numbers_of_data_that_were_made_again_are_refused_until_they_are_measured_again(plan: Plan) -> None:

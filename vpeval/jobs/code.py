@@ -35,7 +35,7 @@ _COMPUTING = {
 """Packages whose version can change a result: distributions by the name under which they are imported."""
 _VARIABLES = {"OPENBLAS_NUM_THREADS": "1"}
 """Environment variables that can change the last digits of a result, and the value that path.sh gives them."""
-_LOGS = {"log", "logging", "logger", "warnings"}
+_MESSAGES = {"debug", "info", "warning", "error", "exception", "critical"}
 _TELLING_ANNOTATIONS = {"ClassVar", "InitVar", "KW_ONLY"}
 
 
@@ -72,8 +72,6 @@ def _name(file: Path) -> str:
 
 
 def _file_of_maker(maker: Maker) -> Path:
-    if isinstance(maker, str):  # TRANSITION: all callers pass objects soon
-        return (ROOT / maker) if maker.endswith(".py") else _file_of(maker)
     if isinstance(maker, Path):
         return maker.resolve()
     name = maker.__name__ if isinstance(maker, ModuleType) else getattr(maker, "module", "") or maker.__module__
@@ -99,20 +97,14 @@ def definition_of(function: Callable[..., object]) -> dict[str, str]:
 
 
 def program_digest(file: Path) -> str:
-    """SHA-256 of a program of Python that somebody else may have written, without comments, docstrings and formatting.
+    """SHA-256 of a program of Python that somebody else may have written, without comments and formatting.
 
-    What it prints may be its result, so that messages count. Empty where the file is not Python that can be read here.
+    What it prints, its docstrings and its annotations may decide what it does. Empty where it cannot be read here.
     """
     try:
-        tree = ast.parse(file.read_bytes())
+        return hashlib.sha256(ast.dump(ast.parse(file.read_bytes())).encode()).hexdigest()
     except (SyntaxError, ValueError):
         return ""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
-    parts: list[str] = []
-    _dump(tree, parts)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 class _Module(NamedTuple):
@@ -221,7 +213,7 @@ def _is_message(value: ast.expr) -> bool:
         return False
     called = value.func
     if isinstance(called, ast.Attribute):
-        return isinstance(called.value, ast.Name) and called.value.id in _LOGS
+        return isinstance(called.value, ast.Name) and called.value.id in ("log", "logging") and called.attr in _MESSAGES
     return isinstance(called, ast.Name) and called.id == "print"
 
 

@@ -149,8 +149,8 @@ def accepted_code(path: Path) -> set[str]:
     stamp = read_stamp(home / STAMP)
     found = set(map(str, stamp.get(ACCEPTED, [])))
     for name in stamp.get("inputs", {}):
-        source = Path(name)
-        if source != home and (source.is_dir() or source.is_file()) and (source / STAMP).is_file():
+        source = Path(name) if Path(name).is_dir() else Path(name).parent
+        if source != home and (source / STAMP).is_file():
             found |= accepted_code(source)
     return found
 

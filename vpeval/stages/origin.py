@@ -30,7 +30,7 @@ def with_origin(plan: Plan, records: Iterable[Record]) -> list[Record]:
     made = made_by(plan)
     noted = []
     for record in records:
-        notes = {MODEL_DIGEST: models[record.attacker]} if record.attacker in models else {}
+        notes = {MODEL_DIGEST: models[record.model]} if record.model in models else {}
         if record.system != ORIGINAL and data[record.set]:
             notes |= {DATA_DIGEST: data[record.set], **made}
         noted.append(record.with_notes(notes) if notes else record)

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from vpeval.asv.attackers import FUSION
+from vpeval.editions.base import edition_of
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.measures import audit
 from vpeval.measures.base import RECORDS
@@ -47,7 +48,7 @@ def audit_step(plan: Plan) -> Step:
         files=(audit.FILE,),
         inputs=(*_scored(plan), *vectors, *checks, LIMITS),
         options={"system": plan.system, "pairs": plan.recipe.asv_pairs, "edition": plan.edition},
-        makers=(audit,),
+        makers=(audit, *edition_of(plan.edition).makers),
         make=partial(_audit, plan),
         commands=lambda: _audit_commands(plan),
         stamp=".audit.stamp.json",

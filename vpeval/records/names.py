@@ -169,6 +169,10 @@ def costs(records: Iterable[Record]) -> list[Record]:
 
 
 PROTOCOL, MISSING, WARNING, ACCEPTED_CODE = "protocol", "missing_files", "warning", "accepted_code"
+PUBLISHED = "published"
+"""The note of a number that somebody published: where. It has no scores and no interval."""
+LEFT_OUT = "left_out"
+"""The note of a system's numbers about attackers whose results are on disk and are not used: which, and why."""
 MARK = "# "
 """How a line of a results file begins that holds no result."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -16,6 +17,7 @@ from vpeval.editions.headline import eer_of
 from vpeval.figures import attacker_curves, bars, drawing, legal_charts, listening, scatter, similarity_charts
 from vpeval.figures.run_results import Results
 from vpeval.records.metrics import describe
+from vpeval.records.names import set_title
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class Plot:
     """A figure: file name, title, caption, required data, and the function that draws it or returns None.
 
     A figure of the EER (`uses_eer`) shows one estimator: its function has the parameter `eer`, its caption a field
-    ``{eer}``.
+    ``{eer}``. A figure of the sets of a metric (`by_set`) has a panel for every set and system: of many systems, there
+    is one figure per set (`plots`).
     """
 
     name: str
@@ -33,6 +36,7 @@ class Plot:
     function: Callable[..., Figure | None]
     uses_eer: bool = False
     strongest_only: bool = False
+    by_set: str = ""
 
     def caption(self, edition: str) -> str:
         """The caption, with the EER of the edition."""
@@ -44,6 +48,15 @@ class Plot:
         """The figure in the common style, or None without data."""
         options = {"eer": eer_of(edition)} if self.uses_eer else {}
         return drawing.draw(self.name, lambda: self.function(results, **options))
+
+    def of_set(self, name: str) -> Plot:
+        """The figure of one set."""
+
+        def function(results: Results, **options: str) -> Figure | None:
+            return self.function(results.of_set(name), **options)
+
+        file = re.sub(r"[^\w.-]", "_", f"{self.name}-{name}")
+        return replace(self, name=file, title=f"{self.title}: {set_title(name)}", function=function)
 
 
 _STRONGEST = "Of several attackers with the same attack model, the figure shows the strongest."
@@ -149,6 +162,7 @@ CATALOGUE = (
         "ECE curves of verification (stage 6)",
         attacker_curves.zebra_profiles,
         strongest_only=True,
+        by_set="zebra_population",
     ),
     Plot(
         "dsys",
@@ -158,6 +172,7 @@ CATALOGUE = (
         "scores (stage 6) and the trials of the data directories",
         attacker_curves.dsys_distributions,
         strongest_only=True,
+        by_set="dsys",
     ),
     Plot(
         "det",
@@ -167,6 +182,7 @@ CATALOGUE = (
         "DET curves of verification (stage 6)",
         attacker_curves.det_curves,
         strongest_only=True,
+        by_set="eer_threshold",
     ),
     Plot(
         "similarity_matrices",
@@ -175,6 +191,7 @@ CATALOGUE = (
         "anonymised speech, it shows a lack of privacy; among anonymised voices, it shows that they are distinct.",
         "similarity matrices (stage 7)",
         similarity_charts.similarity_matrices,
+        by_set="g_vd",
     ),
     Plot(
         "similarity",
@@ -251,20 +268,35 @@ CATALOGUE = (
 )
 
 
+def plots(results: Results) -> list[Plot]:
+    """The figures of some results: of many systems those of sets are one figure per set, called <name>-<set>."""
+    found = []
+    for plot in CATALOGUE:
+        sets = dict.fromkeys(entry.record.set for entry in results.select(plot.by_set))
+        several = len(results.anonymised) > drawing.FEW_SYSTEMS and sets
+        found += [plot.of_set(name) for name in sets] if several else [plot]
+    return found
+
+
 def write_figures(results: Results, out: Path, edition: str, formats: Sequence[str] = drawing.FORMATS) -> int:
     """Draw all figures with data into directory `out`, and remove old files of the others."""
     logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs every glyph of a PDF
-    claim(out, [f"{plot.name}.{kind}" for plot in CATALOGUE for kind in drawing.FORMATS])
+    wanted = plots(results)
+    names = {plot.name for plot in (*CATALOGUE, *wanted)}
+    names |= {path.stem for plot in CATALOGUE if plot.by_set for path in out.glob(f"{plot.name}-*.*")}
+    claim(out, [f"{name}.{kind}" for name in sorted(names) for kind in drawing.FORMATS])
     count, omitted = 0, defaultdict[str, list[str]](list)
-    for plot in CATALOGUE:
+    for plot in wanted:
         figure = plot.draw(results, edition)
         if figure is None:
             omitted[plot.needs].append(plot.name)
-            for kind in drawing.FORMATS:
-                (out / f"{plot.name}.{kind}").unlink(missing_ok=True)
             continue
         drawing.save(figure, out, plot.name, formats)
+        names.remove(plot.name)
         count += 1
+    for name in names:
+        for kind in drawing.FORMATS:
+            (out / f"{name}.{kind}").unlink(missing_ok=True)
     if omitted:
         needs = "; ".join(f"{', '.join(names)} need {what}" for what, names in omitted.items())
         logging.info("figures without data: %s", needs)

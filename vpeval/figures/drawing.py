@@ -26,6 +26,8 @@ DARK_PAPER = "#14181e"
 MARKERS = {UNPROTECTED: "s", IGNORANT: "v", LAZY: "o", SIMILAR: "D", SEMI: "^"}
 LINES = {UNPROTECTED: "-", IGNORANT: (0, (2, 1.5)), LAZY: (0, (6, 1.5)), SIMILAR: (0, (6, 1.5, 1, 1.5)), SEMI: "-"}
 FORMATS = ("svg", "pdf", "png")
+FEW_SYSTEMS = 3
+"""Up to so many systems stand side by side in one row of panels."""
 
 F = TypeVar("F", Figure, Figure | None)
 _RC: dict[str, Any] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
@@ -77,6 +77,15 @@ class Results:
         """Original speech first, then the systems in the order of the runs."""
         names = dict.fromkeys(entry.record.system for entry in self.entries)
         return [*([ORIGINAL] if ORIGINAL in names else []), *(name for name in names if name != ORIGINAL)]
+
+    @cached_property
+    def anonymised(self) -> list[str]:
+        """The systems without original speech."""
+        return [name for name in self.systems if name != ORIGINAL]
+
+    def of_set(self, name: str) -> Results:
+        """The records of one set."""
+        return replace(self, entries=[entry for entry in self.entries if entry.record.set == name])
 
     @cached_property
     def dsys(self) -> str:

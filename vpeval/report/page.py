@@ -15,7 +15,7 @@ from markupsafe import Markup
 import vpeval
 from vpeval.core.errors import InputError
 from vpeval.editions.headline import headline_eer
-from vpeval.figures.catalogue import CATALOGUE
+from vpeval.figures.catalogue import plots
 from vpeval.figures.drawing import dark_colours
 from vpeval.figures.run_results import Results
 from vpeval.jobs.progress import read_usage
@@ -89,8 +89,8 @@ def build(results: Results, context: Context) -> str:
         place=lambda share: f"{3 + 94 * share:.1f}",
         key=key_table(results, context.edition),
         numbers=numbers(results),
-        figures=_figures(context),
-        missing=[f"{plot.title} (needs {plot.needs})" for plot in CATALOGUE if not _drawn(context, plot.name)],
+        figures=_figures(results, context),
+        missing=[f"{plot.title} (needs {plot.needs})" for plot in plots(results) if not _drawn(context, plot.name)],
         findings=findings,
         checks=CHECKS,
         other_eers=[describe(name) for name in sorted(_audit_eers(findings) - {eer})],
@@ -130,10 +130,10 @@ def _drawn(context: Context, name: str) -> bool:
     return (context.figures / f"{name}.svg").is_file()
 
 
-def _figures(context: Context) -> list[InlineFigure]:
+def _figures(results: Results, context: Context) -> list[InlineFigure]:
     """All drawn figures."""
     shown = []
-    for plot in CATALOGUE:
+    for plot in plots(results):
         if _drawn(context, plot.name):
             svg = (context.figures / f"{plot.name}.svg").read_text(encoding="utf-8")
             caption = plot.caption(context.edition)

@@ -6,8 +6,9 @@ import pytest
 
 from vpeval.core.errors import InputError
 from vpeval.records.record import Record
-from vpeval.results.load import PUBLISHED_FILE, Source, load, published
+from vpeval.results.load import Source, load
 from vpeval.results.overview import means
+from vpeval.results.published import PUBLISHED_FILE, published
 
 SHARED = Path(__file__).parents[3] / "shared/reference/published_results"
 

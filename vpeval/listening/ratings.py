@@ -53,7 +53,7 @@ VERIFICATION: Mapping[str, tuple[str, Callable[[PooledScores], float]]] = {
 }
 """Metrics of the similarity scores, each with the corresponding objective metric."""
 
-_RANKS = "normalised rank"
+RANKS = "normalised rank"
 _POINTS = "1 to 10"
 
 
@@ -140,7 +140,7 @@ def mean_records(tables: Mapping[str, Ratings], draws: Draws, notes: Mapping[str
     records = []
     for group in GROUPS:
         ratings = group_ratings(tables, group)
-        for scale, values in ((_RANKS, ratings.score), (_POINTS, ratings.value)):
+        for scale, values in ((RANKS, ratings.score), (_POINTS, ratings.value)):
             for by_cell in (False, True):
                 places, place_of = _places(ratings, by_cell)
                 weights = draws.weights(ratings, _has_pairs(group))
@@ -167,7 +167,7 @@ def difference_records(
             i, j = systems.index(each.system), systems.index(each.versus)
             counts = _rating_counts(ratings.where((ratings.system == i) | (ratings.system == j)))
             own = {"p_value": each.test.p_value, "p_holm": each.p_holm, "u": each.test.u, "test": "Mann-Whitney U"}
-            params = {"group": group, "versus": each.versus, "scores": _RANKS}
+            params = {"group": group, "versus": each.versus, "scores": RANKS}
             estimate = Estimate(float(means[i] - means[j]), _interval(samples[:, i] - samples[:, j]), counts)
             place = (each.system, "", "")
             records.append(make_record("listening_difference", estimate, place, params, {**notes, **own}))
@@ -187,7 +187,7 @@ def verification_records(ratings: Ratings, draws: Draws, notes: Mapping[str, obj
             targets = int(own.is_target.sum())
             counts = {"targets": targets, "nontargets": len(own) - targets, **_rating_counts(own)}
             for (name, (objective, _)), value, column in zip(VERIFICATION.items(), values, samples.T, strict=True):
-                params = {"estimator": objective, "scores": _RANKS}
+                params = {"estimator": objective, "scores": RANKS}
                 records.append(make_record(name, Estimate(value, _interval(column), counts), place, params, notes))
     return records
 

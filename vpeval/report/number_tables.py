@@ -10,7 +10,7 @@ from vpeval.figures.run_results import Entry, Results
 from vpeval.records.metrics import GROUPS, Metric, describe, rank
 from vpeval.records.names import NO_COST, PROTOCOL, UNPROTECTED, attack_model, set_title
 from vpeval.records.record import Record
-from vpeval.results.load import Published, published
+from vpeval.results.published import Published, published
 from vpeval.results.text_tables import chance_level, show_chance, with_null_levels
 from vpeval.results.worst import key_numbers
 

@@ -1,23 +1,20 @@
-"""Records from results.jsonl and from result files of any edition, a choice of them, and published baselines."""
+"""Records from results.jsonl, from result files of any edition and from published tables, and a choice of them."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from vpeval.core.config import check_section, read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import read_lines
-from vpeval.editions.base import editions, format_of, system_of
-from vpeval.editions.headline import eer_of
-from vpeval.records.metrics import describe, known_metrics
-from vpeval.records.names import ATTACK_MODELS, CONDITIONS, ORIGINAL
+from vpeval.editions.base import format_of, system_of
+from vpeval.records.metrics import known_metrics
+from vpeval.records.names import CONDITIONS, ORIGINAL
 from vpeval.records.record import DATA_DIGEST, MODEL_DIGEST, Record, read_records
-
-PUBLISHED_FILE = Path(__file__).resolve().parents[2] / "conf/published.yaml"
+from vpeval.results.published import HEADER, read_tables
 
 
 @dataclass(frozen=True)
@@ -103,9 +100,11 @@ def read(source: Source) -> list[Record]:
         raise InputError("is empty; was the run that wrote it completed?", path, line)
     if first.lstrip().startswith("{"):
         return _renamed(read_records(path), source)
+    if first == HEADER:
+        return _renamed(read_tables(path), source)
     if found := format_of(first):
         return found.read(path, source.system or system_of(path))
-    raise InputError("is neither a results file of the challenges nor results.jsonl", path, line)
+    raise InputError("is neither a results file of the challenges, nor results.jsonl, nor published tables", path, line)
 
 
 def _renamed(records: list[Record], source: Source) -> list[Record]:
@@ -143,50 +142,3 @@ def _refuse_unknown(what: str, names: Sequence[str], there: Collection[str], kno
         if name not in there:
             why = f"no {what} '{name}' in these results" if name not in known else f"'{name}' was not measured"
             raise InputError(f"{why}; there are: {', '.join(sorted(there)) or 'none'}")
-
-
-@dataclass(frozen=True)
-class Published:
-    """What an edition published: where, by which attack and models, and the numbers of every baseline."""
-
-    edition: str
-    source: str
-    attack: str
-    models: str
-    systems: Mapping[str, Mapping[str, Record]]
-
-
-def published(recipe: str, edition: str, path: Path = PUBLISHED_FILE) -> Published | None:
-    """The published numbers of an edition, if a recipe is on its corpus; None where it is not."""
-    config = read_config(path, *editions(), **dict.fromkeys(editions(), dict))
-    keys = {"recipe": str, "source": str, "attack": str, "models": str, "systems": dict}
-    found = {name: check_section(section, name, path, **keys) for name, section in config.items()}
-    own = found.get(edition)
-    if own is None or own["recipe"] != recipe:
-        return None
-    if own["attack"] not in ATTACK_MODELS:
-        raise InputError(f"'{edition}.attack' must be one of {', '.join(ATTACK_MODELS)}", path)
-    systems = {
-        str(name): _numbers(numbers, edition, str(name), own["attack"], path)
-        for name, numbers in own["systems"].items()
-    }
-    return Published(edition, own["source"], own["attack"], own["models"], systems)
-
-
-def _numbers(numbers: object, edition: str, system: str, attack: str, path: Path) -> dict[str, Record]:
-    """The numbers of a system by metric; what a person calls the EER is that of the edition."""
-    if not isinstance(numbers, dict):
-        raise InputError(f"'{edition}.systems.{system}' must be a list of 'metric: number' pairs", path)
-    found = {}
-    for name, value in numbers.items():
-        metric = eer_of(edition) if name == "eer" else str(name)
-        if metric not in known_metrics() or isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f"'{edition}.systems.{system}.{name}' is no number of a metric of docs/metrics.md", path)
-        about = {}
-        if name == "eer" and system != ORIGINAL:
-            about = {"attack_model": attack}
-        condition = ("oo" if system == ORIGINAL else "aa") if name == "eer" else ""
-        found[metric] = Record(
-            metric, value / describe(metric).scale, notes=about, system=system, set="test", condition=condition
-        )
-    return found

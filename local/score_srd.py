@@ -6,7 +6,8 @@ Usage: local/score_srd.py [options] <reference-dir> <input-dir> <out.jsonl>
 
 The directories hold embedding.scp and utt2spk; local/split_embeddings.py makes them from pooled enrolment and trial
 utterances. Every input speaker needs a reference; further reference speakers are distractors. The identification rate
-and the mean rank of every speaker go to a file next to the records (here exp/asv/srd.speakers.tsv).
+and the mean rank of every speaker go to a file next to the records (here exp/asv/srd.speakers.tsv). With --backend the
+true speaker is ranked by the log-likelihood ratios of a PLDA back end instead of by cosines or distances.
 """
 
 from vpeval.cli.scorers import run_scorer

@@ -4,6 +4,7 @@ import sys
 import pytest
 from embedding_dirs import ROOT, failure, records, run, speakers, write
 
+from vpeval.asv import backend
 from vpeval.embeddings.speaker_vectors import read_embeddings
 
 SCRIPT = "score_srd.py"
@@ -78,6 +79,21 @@ def test_pooled_directories_are_split_into_disjoint_inputs_and_references(corpus
         "split_embeddings.py", "--n-inputs", "11", "input", "x", "y", cwd=corpus
     )
     assert "earlier directory" in failure("split_embeddings.py", "input", "input", "x", "y", cwd=corpus)
+
+
+def test_a_back_end_ranks_by_its_scores(corpus):
+    references, inputs = (read_embeddings(corpus / name) for name in ("reference", "input"))
+    model = backend.estimate(references, backend.Settings(lda=8)).backend
+    backend.save(corpus / "backend.npz", model)
+    run(SCRIPT, "--bootstrap", "0", "--backend", "backend.npz", "reference", "input", "llr.jsonl", cwd=corpus)
+    run(SCRIPT, "--bootstrap", "0", "reference", "input", "cosine.jsonl", cwd=corpus)
+    by_llr, by_cosine = records(corpus / "llr.jsonl"), records(corpus / "cosine.jsonl")
+    assert {row["params"]["similarity"] for row in by_llr} == {"llr"}
+    assert [row["value"] for row in by_llr] != [row["value"] for row in by_cosine]
+    best = model.scores(references, inputs).argmax(axis=0)
+    names = [references.speakers[place] for place in best]
+    right = sum(name == inputs.speakers[owner] for name, owner in zip(names, inputs.owners, strict=True))
+    assert by_llr[2]["metric"] == "srd_idr" and by_llr[2]["value"] == right / len(inputs.utts)
 
 
 def test_scorers_do_not_import_torch():

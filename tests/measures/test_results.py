@@ -322,6 +322,36 @@ def test_disclosure_of_one_encoder(plan):
     assert {result.attack.condition for result in found} == {"oo", "aa"}
 
 
+def test_disclosure_of_an_attacker_with_a_back_end_of_its_own(root, monkeypatch):
+    monkeypatch.chdir(root)
+    found = disclosure.MEASURE.results(planned(attackers="ecapa_plda_original ecapa_plda"))
+    assert [(result.out.name, result.backend) for result in found[:2]] == [("srd_ecapa-oo", None), ("srd_ecapa-aa", None)]
+    assert [result.out.name for result in found[2:]] == [
+        "srd_ecapa_plda_original-oo",
+        "srd_ecapa_plda_original-aa",
+        "srd_ecapa_plda-aa",
+    ]
+    names = {"attack_model": "semi-informed", "attack_model_legal": "Informed", "scoring": "plda"}
+    notes = {**names, "representation": "ecapa"}
+    result = found[-1]
+    sets, out = files(ECAPA, anonymised(ENROLLED + DEV + TEST)), f"{RUN}/srd_ecapa_plda-aa"
+    tags = {**POPULATION, "attacker": "ecapa_plda"}
+    parts, backend = f"{out}/references {out}/inputs", str(result.backend)
+    assert backend.startswith("exp/toy/asv/ecapa_plda-mcadams") and backend.endswith("/backend.npz")
+    check(
+        result,
+        stage=9,
+        inputs=[*sets, backend],
+        tags=tags,
+        options={"inputs": 2, "similarity": "llr", **notes},
+        notes=notes,
+        commands=[
+            f"local/split_embeddings.py --n-inputs 2 --seed 3 {' '.join(sets)} {parts}",
+            f"local/score_srd.py --backend {backend} {words(tags)} {DRAWN} {params(notes)} {parts} {out}/records.jsonl",
+        ],
+    )
+
+
 def wer_command(sets, decoded, tags, hyp, out, *more):
     def join(name):
         return ",".join(tables(sets, name))

@@ -2,7 +2,9 @@
 
 Every utterance of the input directory is an input; a speaker's reference is the mean over the speaker's utterances in
 the reference directory, vectors as they are: neither is scaled to length one before. The vectors may be speaker
-embeddings (cosine) or normalised histograms of F0 or of discrete units (Euclidean).
+embeddings (cosine) or normalised histograms of F0 or of discrete units (Euclidean). Attackers with a PLDA back end that
+was trained for them rank by its log-likelihood ratios, under their own names: so every run with such a back end also
+has the ranks of an attacker who was trained on anonymised speech.
 
 Which speech: Chandra et al. use the enrolment and trial utterances of the test partition, pooled and split again into
 references and inputs; ``run.sh --srd-sets test`` does so, and by default all sets of a recipe are pooled. The rank of
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vpeval.asv.backend import Comparison, Cosine, read_comparison
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
 from vpeval.embeddings.speaker_vectors import Embeddings, read_embeddings, read_pooled, split
@@ -66,6 +69,8 @@ log = logging.getLogger(__name__)
 DISCLOSURES = {"srd_max": "max_d", "srd_mean": "mean_d", "srd_idr": "idr", "srd_rank_spread": "rank_spread"}
 """The metrics, by the fields of `vpeval.metrics.srd.Disclosure`."""
 _ESTIMATORS: tuple[Estimator, ...] = ("empirical", "beta-binomial")
+LLR = "llr"
+"""The similarity by the log-likelihood ratios of a back end."""
 
 
 @dataclass(frozen=True)
@@ -109,15 +114,21 @@ class Options(Resampling):
     ties: Ties = option("mid", "spread over the tied ranks, or take the last", choices=("mid", "strict"))
 
 
-def score_srd(references: Embeddings, inputs: Embeddings, options: Options) -> Scores:
-    """MaxD, MeanD, IdR and RS, empirical and beta-binomial; references without inputs are distractors."""
-    similarity, ties = options.similarity, options.ties
+def score_srd(
+    references: Embeddings, inputs: Embeddings, options: Options, backend: Comparison | None = None
+) -> Scores:
+    """MaxD, MeanD, IdR and RS, empirical and beta-binomial; references without inputs are distractors.
+
+    Vectors are compared by a back end where there is one, else as the options say.
+    """
+    comparison = backend or Cosine(options.similarity)
+    similarity, ties = LLR if backend else options.similarity, options.ties
     place = references.find(inputs)
     n = len(references.speakers)
     if n < 2:
         raise InputError("similarity ranks need at least two reference speakers", references.directory / "utt2spk")
-    means = references.means(np.arange(n))
-    rivals = count_rivals(means, inputs.vectors, place[inputs.owners], similarity)
+    known, heard = comparison.enroll(references, np.arange(n)), comparison.test(inputs.vectors)
+    rivals = count_rivals(known, heard, place[inputs.owners], comparison.similarity)
     ranks = Ranks.from_rivals(rivals, inputs.owners, len(inputs.speakers), n, ties)
 
     params = {"N": n, "L": 1, "similarity": similarity, "ties": ties}
@@ -176,45 +187,70 @@ def _records(
 
 
 def _score_files(inputs: Mapping[str, Any], options: Options, out: Path) -> Scores:
-    return score_srd(read_embeddings(inputs["reference_dir"]), read_embeddings(inputs["input_dir"]), options)
+    references, heard = (read_embeddings(inputs[name]) for name in ("reference_dir", "input_dir"))
+    return score_srd(references, heard, options, _backend(inputs["backend"]))
 
 
-SCORER = Scorer((Input("reference-dir"), Input("input-dir")), Options, _score_files, takes_params=True)
+def _backend(path: str | Path | None) -> Comparison | None:
+    return read_comparison(str(path)) if path else None
+
+
+SCORER = Scorer(
+    (
+        Input("--backend", "compare by the LLRs of this PLDA back end, whatever --similarity says", "NPZ"),
+        Input("reference-dir"),
+        Input("input-dir"),
+    ),
+    Options,
+    _score_files,
+    takes_params=True,
+)
 
 
 @dataclass(frozen=True)
 class DisclosureResult(AttackResult):
-    """One encoder by its embeddings alone, whatever back ends use them."""
+    """One encoder by its embeddings alone, whatever back ends use them; or one back end by its scores."""
 
     stage = 9
 
     @property
     def out(self) -> Path:
-        """One directory for each encoder and condition."""
+        """One directory for each encoder or back end and condition."""
         return self.directory("srd")
 
     @property
-    def inputs(self) -> tuple[Path, ...]:
+    def backend(self) -> Path | None:
+        """The back end that was trained for the attacker; one that comes with an encoder is left aside."""
+        return self.attack.backend if self.attack.attacker.mode == "backend" else None
+
+    @property
+    def sets(self) -> tuple[Path, ...]:
         """The sets whose utterances become references and inputs."""
         return tuple(self.attack.attacked(name) for name in self.plan.srd_sets)
 
     @property
+    def inputs(self) -> tuple[Path, ...]:
+        """The sets, and the back end."""
+        return (*self.sets, *([self.backend] if self.backend else []))
+
+    @property
     def options(self) -> Mapping[str, object]:
         """Inputs of every speaker, and how vectors are compared."""
-        return {"inputs": self.plan.recipe.srd_inputs, "similarity": self.attack.attacker.similarity, **self.notes}
+        similarity = LLR if self.backend else self.attack.attacker.similarity
+        return {"inputs": self.plan.recipe.srd_inputs, "similarity": similarity, **self.notes}
 
     @property
     def notes(self) -> dict[str, str]:
-        """The names of the attack, and what of speech its encoder represents; no scores are compared."""
-        names = {name: value for name, value in self.attack.notes.items() if name != "scoring"}
+        """The names of the attack, what of speech its encoder represents, and what the scores of a back end are."""
+        names = {name: value for name, value in self.attack.notes.items() if name != "scoring" or self.backend}
         return {**names, "representation": self.attack.attacker.representation}
 
     def make(self, out: Path) -> str:
         """Rank every input among the references."""
         drawn = self.resampling
         options = Options(drawn.resamples, drawn.seed, self.attack.attacker.similarity)
-        references, inputs = split_pool(read_pooled(self.inputs), self.plan.recipe.srd_inputs, drawn.seed)
-        scores = score_srd(references, inputs, options)
+        references, inputs = split_pool(read_pooled(self.sets), self.plan.recipe.srd_inputs, drawn.seed)
+        scores = score_srd(references, inputs, options, _backend(self.backend))
         scores.write(out / RECORDS, self.tags, notes=self.notes)
         return f"{len(scores.records)} numbers"
 
@@ -222,13 +258,17 @@ class DisclosureResult(AttackResult):
         """Split the pooled utterances, then rank."""
         references, inputs = (str(self.out / name) for name in ("references", "inputs"))
         split = ["local/split_embeddings.py", "--n-inputs", str(self.plan.recipe.srd_inputs)]
-        split += ["--seed", str(self.resampling.seed), *map(str, self.inputs), references, inputs]
-        words = ["--similarity", self.attack.attacker.similarity, *self.tag_words(), *self.param_words()]
+        split += ["--seed", str(self.resampling.seed), *map(str, self.sets), references, inputs]
+        compared = ["--backend", str(self.backend)] if self.backend else []
+        compared = compared or ["--similarity", self.attack.attacker.similarity]
+        words = [*compared, *self.tag_words(), *self.param_words()]
         return [split, ["local/score_srd.py", *words, references, inputs, str(self.out / RECORDS)]]
 
 
 def _results(plan: Plan) -> list[DisclosureResult]:
-    return [DisclosureResult(plan, attack) for attack in plan.encoder_attacks if attack.condition in ("oo", "aa")]
+    trained = [attack for attack in plan.single_attacks if attack.attacker.mode == "backend"]
+    attacks = (*plan.encoder_attacks, *trained)
+    return [DisclosureResult(plan, attack) for attack in attacks if attack.condition in ("oo", "aa")]
 
 
 MEASURE = Measure("disclosure", 9, _results)

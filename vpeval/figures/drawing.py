@@ -1,11 +1,14 @@
-"""The common style of all figures: one colour per system, one shade per attack model, reproducible files."""
+"""The common style of all figures: one colour per attack model, widths of print, reproducible files.
+
+Systems are places of a figure (on the x axis, or panels). Where points are systems, each has a colour and a marker.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import matplotlib
 from matplotlib.artist import Artist
@@ -15,21 +18,31 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from vpeval.core.files import atomic_path
-from vpeval.records.names import ATTACK_MODELS, IGNORANT, LAZY, ORIGINAL, SEMI, SIMILAR, UNPROTECTED
+from vpeval.records.names import ATTACK_MODELS, IGNORANT, INFORMED, LAZY, ORIGINAL, SEMI, SIMILAR, UNPROTECTED
 
 INK, MUTED, GRID, PAPER = "#1c2128", "#5c6670", "#dfe3e8", "#ffffff"
 NEUTRAL, PALE = "#5b6674", "#aeb7c1"
 PALETTE = ("#0b8a68", "#b0438f", "#8a6d00", "#5a55c4", "#c23b4b", "#00849c", "#0a6fb5", "#c8500a")
 """Colours of systems, also distinct for colour-blind readers. Original speech is NEUTRAL."""
+MODEL_COLOURS = {
+    UNPROTECTED: "#b3bbc5",
+    IGNORANT: "#f0ab4a",
+    LAZY: "#de6f3b",
+    SIMILAR: "#b13a68",
+    SEMI: "#4a1f5c",
+    INFORMED: "#4a1f5c",
+}
+"""Colours of attack models: the stronger the attack, the darker, also in print without colours."""
 
 DARK_PAPER = "#14181e"
+COLUMN, PAGE = 3.5, 7.16
+"""The widths of one and of two columns of a paper, in inches. A wider figure would be scaled down, and its letters."""
 MARKERS = {UNPROTECTED: "s", IGNORANT: "v", LAZY: "o", SIMILAR: "D", SEMI: "^"}
 LINES = {UNPROTECTED: "-", IGNORANT: (0, (2, 1.5)), LAZY: (0, (6, 1.5)), SIMILAR: (0, (6, 1.5, 1, 1.5)), SEMI: "-"}
 FORMATS = ("svg", "pdf", "png")
-FEW_SYSTEMS = 3
-"""Up to so many systems stand side by side in one row of panels."""
 
 F = TypeVar("F", Figure, Figure | None)
+K = TypeVar("K")
 _RC: dict[str, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
@@ -88,7 +101,7 @@ def draw(name: str, plot: Callable[[], F]) -> F:
 
 
 def grid(
-    rows: int, columns: int, width: float = 7.4, height: float = 2.1, **options: Any
+    rows: int, columns: int, width: float = PAGE, height: float = 2.1, **options: Any
 ) -> tuple[Figure, list[list[Axes]]]:
     """A figure of `rows` × `columns` panels; `height` is the height of a row in inches."""
     figure = Figure(figsize=(width, height * rows + 0.5), layout="constrained")
@@ -107,11 +120,84 @@ def panels(count: int, columns: int, height: float, **options: Any) -> tuple[Fig
     return figure, cells[:count]
 
 
-def legend(figure: Figure, handles: Sequence[Artist]) -> None:
-    """One legend above all panels, in as many columns as fit."""
+def blocks(
+    groups: Mapping[str, Sequence[K]], columns: int, height: float, **options: Any
+) -> tuple[Figure, dict[tuple[str, K], Axes]]:
+    """Panels by group and key: each group has rows of its own of at most `columns`, and its name beside the first."""
+    columns = min(columns, max(len(keys) for keys in groups.values()))
+    rows = [(name, keys[k : k + columns]) for name, keys in groups.items() for k in range(0, len(keys), columns)]
+    figure, axes = grid(len(rows), columns, height=height, **options)
+    cells: dict[tuple[str, K], Axes] = {}
+    for (name, keys), row in zip(rows, axes, strict=True):
+        if name and not any(group == name for group, _ in cells):
+            row[0].set_ylabel(name.replace(", ", "\n"))
+        cells |= {(name, key): axis for key, axis in zip(keys, row, strict=False)}
+        for axis in row[len(keys) :]:
+            axis.set_axis_off()
+    return figure, cells
+
+
+def legend(figure: Figure, handles: Sequence[Artist], below: bool = False) -> None:
+    """One legend above (or below) all panels, in as many columns as fit; the figure grows by its lines."""
     longest = max(len(str(handle.get_label())) for handle in handles)
-    columns = int(figure.get_figwidth() / (0.55 + 0.07 * longest))
-    figure.legend(handles=handles, loc="outside upper center", ncols=min(max(1, columns), len(handles)))
+    columns = min(max(1, int(figure.get_figwidth() / (0.55 + 0.07 * longest))), len(handles))
+    lines = -(-len(handles) // columns)
+    figure.set_figheight(figure.get_figheight() + 0.18 * (lines - 1))
+    # As many names in every line, not a last line of one.
+    columns = -(-len(handles) // lines)
+    figure.legend(handles=handles, loc=f"outside {'lower' if below else 'upper'} center", ncols=columns)
+
+
+def model_colour(attack_model: str) -> str:
+    """The colour of an attack model in every figure; the strongest one of a model that has no name."""
+    return MODEL_COLOURS.get(attack_model, MODEL_COLOURS[SEMI])
+
+
+class Style(NamedTuple):
+    """How the points of a system look."""
+
+    colour: str
+    marker: str
+
+
+_B1 = "B1 A1 A2 M1 M1c1 M1c2 M1c3 M1c4 O1 O1c1 S1 S1c1 S2 S2c1"
+PUBLISHED_FAMILIES = {"vpc2020": {**dict.fromkeys(_B1.split(), 0), "B2": 1, "D1": 1}}
+"""Published systems of a recipe that were developed from its first or second baseline (supplement, Table 1)."""
+_FAMILY_COLOURS = (("#0a6fb5", "#0b3c78", "#5aa7dd"), ("#c23b4b", "#7f1725", "#e58a93"))
+"""Of systems that were developed from the first and from the second baseline: the colour of names, and more."""
+_OTHERS = ("#0b8a68", "#c8500a", "#8a6d00", "#b0438f")
+_POINTS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "d", "p")
+
+
+def name_colour(system: str, recipe: str) -> str:
+    """The colour of the name of a system: that of the baseline that it was developed from, where this is known."""
+    family = PUBLISHED_FAMILIES.get(recipe, {}).get(system)
+    return INK if family is None else _FAMILY_COLOURS[family][0]
+
+
+def system_styles(systems: Iterable[str], recipe: str = "") -> dict[str, Style]:
+    """A colour and a marker for every system, no two alike; those of a family have shades of its colour.
+
+    >>> styles = system_styles(["original", *(f"system{k}" for k in range(40))])
+    >>> len(set(styles.values()))
+    41
+    """
+    family = PUBLISHED_FAMILIES.get(recipe, {})
+    names = sorted(set(systems) - {ORIGINAL})
+    styles = {ORIGINAL: Style(NEUTRAL, "*")}
+    plain = system_colours(names)
+    for member in (0, 1, None):
+        own = [name for name in names if family.get(name) == member]
+        related = any(name in family for name in names)
+        for place, name in enumerate(own):
+            if member is None:
+                colour = _OTHERS[place % len(_OTHERS)] if related else plain[name]
+            else:
+                colour = _FAMILY_COLOURS[member][place % 3]
+            used = {style.marker for style in styles.values() if style.colour == colour}
+            order = _POINTS[place % len(_POINTS) :] + _POINTS[: place % len(_POINTS)]
+            styles[name] = Style(colour, next((mark for mark in order if mark not in used), "o"))
+    return styles
 
 
 def system_colours(systems: Iterable[str]) -> dict[str, str]:
@@ -132,36 +218,28 @@ def system_colours(systems: Iterable[str]) -> dict[str, str]:
     return colours
 
 
-def shade(colour: str, attack_model: str) -> str:
-    """The colour of a system under an attack model: the stronger the attack, the darker."""
-    return _SHADES[attack_model](colour) if attack_model in _SHADES else colour
-
-
 def mix(colour: str, other: str, share: float) -> str:
     """`colour` mixed with a `share` of `other`."""
     red, green, blue = ((1 - share) * a + share * b for a, b in zip(to_rgb(colour), to_rgb(other), strict=True))
     return to_hex((red, green, blue))
 
 
-_SHADES = {
-    IGNORANT: lambda colour: mix(colour, "#ffffff", 0.45),
-    SIMILAR: lambda colour: mix(colour, "#000000", 0.25),
-    SEMI: lambda colour: mix(colour, "#000000", 0.5),
-}
-
-
 def dark_colours() -> dict[str, str]:
     """The colour on a dark page for every colour of the figures; there, a stronger attack is lighter."""
     pairs = {INK: "#e8ebef", MUTED: "#98a2ae", GRID: "#2d343d", PAPER: DARK_PAPER, NEUTRAL: "#a9b3bf", PALE: "#56606c"}
-    for colour in PALETTE:
-        bright = mix(colour, "#ffffff", 0.25)
-        pairs |= {
-            shade(colour, LAZY): bright,
-            shade(colour, IGNORANT): mix(bright, DARK_PAPER, 0.4),
-            shade(colour, SIMILAR): mix(bright, "#ffffff", 0.3),
-            shade(colour, SEMI): mix(bright, "#ffffff", 0.6),
-        }
-    return pairs
+    pairs |= {colour: mix(colour, "#ffffff", 0.25) for colour in (*PALETTE, *_OTHERS)}
+    pairs |= {colour: mix(colour, "#ffffff", 0.3) for colours in _FAMILY_COLOURS for colour in colours}
+    return pairs | {MODEL_COLOURS[model]: colour for model, colour in _DARK_MODELS.items()}
+
+
+_DARK_MODELS = {
+    UNPROTECTED: "#6d7884",
+    IGNORANT: "#8c5f22",
+    LAZY: "#d2703f",
+    SIMILAR: "#ec92b0",
+    SEMI: "#f3dcfb",
+    INFORMED: "#f3dcfb",
+}
 
 
 def model_rank(attack_model: str) -> int:

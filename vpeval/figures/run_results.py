@@ -16,14 +16,15 @@ from vpeval.asv.attackers import read_attacker
 from vpeval.asv.epochs import read_epochs
 from vpeval.core.errors import InputError
 from vpeval.data.trials import read_scores, read_trials
-from vpeval.figures.drawing import model_rank, shade, system_colours
+from vpeval.figures.drawing import Style, model_colour, model_rank, name_colour, system_styles
 from vpeval.measures.base import SpeakerValue, read_speaker_values
 from vpeval.metrics.scores import PooledScores, pool
 from vpeval.networks.configs import config_names
 from vpeval.records import side_files
 from vpeval.records.metrics import describe
-from vpeval.records.names import ORIGINAL, attack_model
-from vpeval.records.record import Record, read_records
+from vpeval.records.names import ORIGINAL, PUBLISHED, attack_model
+from vpeval.records.record import Record
+from vpeval.results.load import Source, read
 
 ROOT = Path(__file__).resolve().parents[2]
 Floats = NDArray[np.float64]
@@ -122,8 +123,26 @@ class Results:
         return [entry for entry in entries if entry.series in best.values()]
 
     def colour(self, series: Series) -> str:
-        """The colour of a series in every figure."""
-        return shade(self._colours[series.system], series.attack_model)
+        """The colour of a series in every figure: that of its attack model."""
+        return model_colour(series.attack_model)
+
+    @cached_property
+    def styles(self) -> dict[str, Style]:
+        """How points of the systems look where points are systems."""
+        return system_styles(self.systems, next(iter(self._recipes.values()), ""))
+
+    def name_colour(self, system: str) -> str:
+        """The colour of the name of a system."""
+        return name_colour(system, self._recipes.get(system, ""))
+
+    @cached_property
+    def published(self) -> frozenset[str]:
+        """The systems whose numbers somebody published; they have no intervals."""
+        return frozenset(e.record.system for e in self.entries if PUBLISHED in e.record.notes)
+
+    @cached_property
+    def _recipes(self) -> dict[str, str]:
+        return {entry.record.system: entry.record.recipe for entry in self.entries}
 
     def title(self, series: Series) -> str:
         """The name of a series in legends: its system if there are several, and the attack."""
@@ -146,10 +165,6 @@ class Results:
                 found.setdefault(entry.series[:2], set()).add(entry.record.attacker)
         return found
 
-    @cached_property
-    def _colours(self) -> dict[str, str]:
-        return system_colours(self.systems)
-
     def _rank(self, series: Series) -> tuple[int, int, str]:
         return self.systems.index(series.system), model_rank(series.attack_model), series.attacker
 
@@ -164,22 +179,23 @@ def length_title(length: int | str) -> str:
     return "all utterances" if length == "all" else f"L = {length}"
 
 
-def _find_tables(places: Sequence[Path]) -> list[Path]:
-    """The results.jsonl of run directories; a place may also be a table."""
-    tables = [place / "results.jsonl" if place.is_dir() else place for place in places]
+def _find_tables(places: Sequence[Source | Path]) -> list[Source]:
+    """The results.jsonl of run directories; a place may also be a table, a result file or published tables."""
+    sources = [place if isinstance(place, Source) else Source(place) for place in places]
+    tables = [replace(s, path=s.path / "results.jsonl") if s.path.is_dir() else s for s in sources]
     for table in tables:
-        if not table.is_file():
-            raise InputError("no such table of results; run the stage that collects them", table)
+        if not table.path.is_file():
+            raise InputError("no such table of results; run the stage that collects them", table.path)
     return tables
 
 
 def load_results(
-    places: Sequence[Path],
+    places: Sequence[Source | Path],
     data: Path = Path("data"),
     training: Mapping[str, Path] | None = None,
     attackers: Path = ROOT / "conf/asv",
 ) -> Results:
-    """Read the tables of run directories, each number once, and training logs by the names of their attackers.
+    """Read run directories and all files that `vpeval.results.load` reads, each number once, and training logs by name.
 
     `attackers` holds the configurations of the attackers, with their training data.
     """
@@ -187,13 +203,17 @@ def load_results(
     known = {name: read_attacker(attackers / f"{name}.yaml") for name in config_names(attackers)}
     entries: dict[str, Entry] = {}
     for table in tables:
-        for record in read_records(table):
+        for record in read(table):
             attack = attack_model(record, known.get(record.attacker))
-            entries.setdefault(record.identity, Entry(record, table.parent, attack))
+            first = entries.setdefault(record.identity, Entry(record, table.path.parent, attack)).record
+            if first.value != record.value and record.system != ORIGINAL:
+                where = " ".join(filter(None, (record.system, record.set, record.condition)))
+                message = f"a second, different {record.metric} for {where}; give each run once, or name one NAME=PATH"
+                raise InputError(message, table.path)
     if not entries:
-        raise InputError("holds no records; run the scoring stages first", tables[0])
+        raise InputError("holds no records; run the scoring stages first", tables[0].path)
     logs = {name: read_epochs(path) for name, path in (training or {}).items()}
-    return Results(list(entries.values()), tables, data, logs)
+    return Results(list(entries.values()), [table.path for table in tables], data, logs)
 
 
 def read_side_file(entry: Entry, what: str) -> dict[str, Any] | None:

@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from vpeval.records.record import Record
-from vpeval.results.worst import key_numbers, original_baseline, utility, worst_case
+from vpeval.results import latex, overview, summary
+from vpeval.results.worst import key_numbers, original_baseline, utility, with_choice, worst_case
 
 
 def number(metric, value, system="s", condition="aa", attacker="a", set_name="toy_test_trials_f", **more):
@@ -88,3 +89,55 @@ def test_there_are_at_most_ten_numbers_and_the_unbiased_d_sys_is_among_them():
 def test_test_sets_count_and_those_of_development_where_there_are_no_others(sets, mean):
     values = {"toy_dev_trials_f": 0.2, "toy_test_trials_f": 0.4}
     assert worst_case([number("min_cllr", values[name], set_name=name) for name in sets], "s", "min_cllr").value == mean
+
+
+def attacked(attacker, values, **more):
+    return [
+        number("eer_kaldi", value, attacker=attacker, set_name=f"toy_test_trials_{gender}", gender=gender, **more)
+        for gender, value in zip("fm", values, strict=True)
+    ]
+
+
+def strongest(value, sets=2, chosen="a"):
+    notes = {"chosen": chosen, "chosen_condition": "aa", "attack_model": "lazy-informed", "attackers": 2, "attacks": 2}
+    return Record(
+        *("strongest_attack", value, 0.0222, 0.3333, {"eer": "eer_kaldi"}),
+        notes={**notes, "sets": sets},
+        system="s",
+        set="toy_test",
+    )
+
+
+def test_the_strongest_attack_has_one_interval_in_all_views():
+    interval = {"lower": 0.01, "upper": 0.4}
+    words = [Record("wer", 5.0, system=name, set="toy_test_asr", condition="a", recogniser="asr") for name in "st"]
+    others = [replace(record, system="t") for record in attacked("a", (0.3, 0.4), **interval)]
+    attacks = [*attacked("a", (0.1, 0.2), **interval), *attacked("b", (0.3, 0.3), **interval)]
+    records = [*attacks, *others, *words, strongest(0.15)]
+    shown = "15.00 [2.22,33.33]"
+    assert shown in overview.overview(records, "2020")
+    many = [replace(r, set=f"c{k}_{r.set}") for k in range(9) for r in attacks]
+    assert "15.00 [2.22,33.33]" in summary.render([*many, replace(strongest(0.15, 18), set="all_test")], "2020")
+    assert r"15.00 {\scriptsize [2.22, 33.33]}" in latex.tables(records, "2020")["systems_test"].replace(
+        "\\textbf{", ""
+    )
+    worst = key_numbers(records, ["s"], "2020")[0].of["s"]
+    assert (worst.lower, worst.upper, worst.notes["attacks"]) == (0.0222, 0.3333, 2)
+
+
+def test_the_interval_of_a_choice_is_not_that_of_another_number():
+    one = number("eer_kaldi", 0.15, lower=0.1, upper=0.2)
+    assert worst_case([one, strongest(0.15, sets=1)], "s", "eer_kaldi").lower == 0.0222
+    assert with_choice([one], [strongest(0.15, sets=1)])[0].lower == 0.0222, "a partition of one set"
+    assert with_choice([one], [strongest(0.15, sets=2)])[0].lower == 0.1, "one of two sets"
+    assert worst_case([one, strongest(0.16, sets=1)], "s", "eer_kaldi").lower == 0.1, "of other trials"
+
+
+def test_of_equal_numbers_that_of_the_chosen_attack_counts_else_that_of_the_stronger_model():
+    equal = [number("eer_kaldi", 0.15, attacker=name) for name in "ab"]
+    assert worst_case([*equal, strongest(0.15, 1, "b")], "s", "eer_kaldi").attacker == "b"
+    weaker, stronger = (
+        number("linkability", 0.5, attacker=name, notes={"attack_model": model})
+        for name, model in (("a", "lazy-informed"), ("b", "semi-informed"))
+    )
+    assert worst_case([weaker, stronger], "s", "linkability").attacker == "b"

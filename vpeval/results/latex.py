@@ -31,6 +31,7 @@ from vpeval.records.tex import Tex, escape, join_cells
 from vpeval.results import latex_challenge
 from vpeval.results.latex_challenge import booktabs
 from vpeval.results.text_tables import show_chance, show_interval
+from vpeval.results.worst import with_choice
 
 
 def write_latex(
@@ -71,6 +72,7 @@ def tables(records: Iterable[Record], edition: str = "2020") -> dict[str, str]:
     for partition in _PARTITIONS:
         texts[f"privacy_{partition}"] = _privacy([r for r in records if partition_of(r.set) == partition], partition)
     means = averages(r for r in records if partition_of(r.set) and not (r.metric in ("wer", "cer") and r.gender))
+    means = with_choice(means, records)
     for partition in _PARTITIONS:
         texts[f"systems_{partition}"] = _systems([r for r in means if r.set == partition], partition)
     texts["legal"] = _legal([r for r in records if r.metric in _LEGAL])

@@ -14,6 +14,7 @@ from vpeval.records.metrics import OVERVIEW, describe, rank
 from vpeval.records.names import CONDITIONS, LAZY, ORIGINAL, SEMI, SetName, attack_model, partition_of
 from vpeval.records.record import Record
 from vpeval.results.text_tables import aligned, cell
+from vpeval.results.worst import with_choice
 
 
 def means(records: Iterable[Record]) -> list[Record]:
@@ -26,7 +27,8 @@ def means(records: Iterable[Record]) -> list[Record]:
     refuse_unlike(records)
     records = in_challenge_mode(records, lambda record: record)
     large = {(r.system, r.model) for r in records if r.metric == "wer" and r.params.get("lm") == "large"}
-    return averages(r for r in records if (r.system, r.model) not in large or r.params.get("lm") != "small")
+    found = averages(r for r in records if (r.system, r.model) not in large or r.params.get("lm") != "small")
+    return with_choice(found, records)
 
 
 def refuse_unlike(records: Iterable[Record]) -> None:

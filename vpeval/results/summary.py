@@ -21,6 +21,7 @@ from vpeval.records.metrics import BY_SET, EER, INFERENCE, SUMMARY, describe, es
 from vpeval.records.names import CONDITIONS, ORIGINAL, SetName, costs
 from vpeval.records.record import TAGS, Record
 from vpeval.results.text_tables import plain_table, show_chance, show_interval, with_null_levels
+from vpeval.results.worst import with_choice
 
 WIDTH = 120
 _TALL = 20
@@ -34,6 +35,7 @@ Chance: an attacker learns nothing; better privacy is nearer to it. Better utili
 Other measures: all speakers, or average of the test sets; N speakers, L utterances of each. SRD, DeID
 and G_VD look at embeddings alone, whatever the attacker's back end.
 """
+_CHOSEN = "The interval of the strongest attack on a system accounts for the choice among several.\n"
 _OF_INFERENCE = """\
 So does inference: o-o and o-a attackers learnt from original speech of other speakers, a-a ones from anonymised speech.
 """
@@ -67,12 +69,14 @@ def render(records: Sequence[Record], edition: str = "2020") -> str:
     title = f"Other measures{_attackers(others, strongest)}"
     others = [replace(r, attacker="") for r in _by_strongest(others, strongest)]
     tables = [
-        _table("Privacy: speaker verification", "attacker", _fitting(verification), systems),
+        _table("Privacy: speaker verification", "attacker", with_choice(_fitting(verification), records), systems),
         "".join(f"{line}\n" for line in _strongest_lines(records, edition)),
         _table("Utility", "recogniser", _utility(utility), systems),
         _table(title, "attacker", _without_sets(others), systems),
     ]
     legend = _LEGEND.format(eers=_which_eers(verification, edition))
+    if any(record.metric == STRONGEST for record in records):
+        legend += _CHOSEN
     if any(describe(record.metric).group == INFERENCE for record in others):
         legend += _OF_INFERENCE
     return "\n".join([*filter(None, tables), legend])

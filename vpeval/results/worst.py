@@ -3,19 +3,23 @@
 A number is a mean over the test sets (those of development where there are none), with the weights of the challenges.
 Of the numbers of a privacy metric the one of the most successful attack counts, among all speakers that there are and
 with the least speech. Utility is that by the first recogniser of those that decoded most systems.
+
+The mean EER of the strongest attack has one interval in all views: that of `strongest_attack`, which accounts for the
+choice among several (`with_choice`).
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from vpeval.editions.headline import headline_eer, in_challenge_mode, is_eer
-from vpeval.measures.strongest import strongest_of
+from vpeval.measures.strongest import STRONGEST
 from vpeval.records.averages import averages, of_all_speakers
 from vpeval.records.metrics import KEY, Metric, describe, shown_in
-from vpeval.records.names import ORIGINAL
+from vpeval.records.names import ATTACK_MODELS, ORIGINAL, attack_model, partition_of
 from vpeval.records.record import Record
 from vpeval.results.text_tables import with_null_levels
 
@@ -55,19 +59,32 @@ def _of_systems(records: Sequence[Record], systems: Sequence[str], metric: Metri
 
 def worst_case(records: Iterable[Record], system: str, metric: str) -> Record | None:
     """The number of the most successful attack on a system; an EER with an interval that accounts for that choice."""
-    records = list(records)
-    found = _means(record for record in records if record.system == system and record.metric == metric)
-    worst = _worst(found)
-    if worst is None or not is_eer(metric):
-        return worst
-    chosen = strongest_of(records, system, metric)
-    if chosen is None or (chosen.notes["chosen"], chosen.notes["chosen_condition"]) != (
-        worst.attacker,
-        worst.condition,
-    ):
-        return worst
-    choice = {name: chosen.notes[name] for name in ("attackers", "attacks")}
-    return replace(worst, lower=chosen.lower, upper=chosen.upper).with_notes(choice)
+    records = [record for record in records if record.system == system]
+    found = _means(record for record in records if record.metric == metric)
+    return _worst(with_choice(found, records) if is_eer(metric) else found)
+
+
+def with_choice(means: Iterable[Record], records: Iterable[Record]) -> list[Record]:
+    """Mean EERs; those of the strongest attacks have the intervals of the `strongest_attack` among `records`.
+
+    A partition of one set has that number as its mean.
+    """
+    chosen = {_choice(record): record for record in records if record.metric == STRONGEST}
+    return [_as_chosen(mean, chosen) for mean in means] if chosen else list(means)
+
+
+def _choice(record: Record) -> tuple[object, ...]:
+    attack = record.notes["chosen"], record.notes.get("chosen_condition")
+    return record.recipe, record.system, partition_of(record.set), record.params["eer"], *attack
+
+
+def _as_chosen(mean: Record, chosen: Mapping[tuple[object, ...], Record]) -> Record:
+    partition = partition_of(mean.set)
+    one = chosen.get((mean.recipe, mean.system, partition or mean.set, mean.metric, mean.attacker, mean.condition))
+    if one is None or not math.isclose(one.value, mean.value) or (partition and one.notes["sets"] != 1):
+        return mean
+    choice = {name: one.notes[name] for name in ("attackers", "attacks") if name in one.notes}
+    return replace(mean, lower=one.lower, upper=one.upper).with_notes(choice)
 
 
 def original_baseline(records: Iterable[Record], number: Record) -> Record | None:
@@ -97,8 +114,17 @@ def _means(records: Iterable[Record]) -> list[Record]:
 
 
 def _worst(records: Sequence[Record]) -> Record | None:
-    """At the largest N and the smallest L the number that is farthest from what a participant wants."""
+    """At the largest N and the smallest L the number that is farthest from what a participant wants.
+
+    Of equal ones that of the chosen strongest attack counts, else of the stronger attack model.
+    """
     if sized := [r for r in records if all(isinstance(r.params.get(name), int) for name in ("N", "L"))]:
         size = max((r.params["N"], -r.params["L"]) for r in sized)
         records = [r for r in sized if (r.params["N"], -r.params["L"]) == size]
-    return min(records, key=lambda r: describe(r.metric).better * r.value, default=None)
+    return min(records, key=_privacy, default=None)
+
+
+def _privacy(record: Record) -> tuple[float, bool, int, str]:
+    model = attack_model(record)
+    strength = ATTACK_MODELS.index(model) if model in ATTACK_MODELS else len(ATTACK_MODELS)
+    return describe(record.metric).better * record.value, "attacks" not in record.notes, -strength, record.attacker

@@ -5,9 +5,11 @@ Usage: local/write_results.py [options] <results> [<results> ...] <out>
  e.g.: local/write_results.py exp/mini/runs/mcadams/results.jsonl exp/mini/runs/mcadams/results.txt
        local/write_results.py --edition 2022 --attacker ecapa_mcadams results.jsonl results_summary.txt
        local/write_results.py --edition 2024 --attacker ecapa_mcadams results.jsonl result_for_rank_mcadams
+       local/write_results.py exp/mini/runs/mcadams/results.jsonl exp/mini/runs/mcadams/results_legal.txt
 
 Files: 2020 results.txt; 2022 results.txt with pitch correlations, or the summary if <out> has "summary" in its name;
-2024 and 2026 result_for_rank. Summary and result_for_rank show two attackers: ASV_eval, trained on original speech
+2024 and 2026 result_for_rank; for every edition singling out and linkability by all attackers if <out> has "legal" in
+its name. Summary and result_for_rank show two attackers: ASV_eval, trained on original speech
 (--asv-eval), and ASV_eval^anon, trained on anonymised speech (--attacker). The options are needed only where there are
 several attackers of a kind.
 """
@@ -18,7 +20,7 @@ from pathlib import Path
 from vpeval.cli import script
 from vpeval.core.files import write_text
 from vpeval.data.text import NORMALIZERS
-from vpeval.editions.base import edition_of, editions, has_semi_informed, of_system, render
+from vpeval.editions.base import edition_of, editions, has_semi_informed, of_system, render, shared_files
 from vpeval.results.load import load
 
 
@@ -37,6 +39,7 @@ def main() -> None:
     records = of_system(load(args.records), args.system)
     files = edition_of(args.edition).files
     file = files[-1] if "summary" in args.out.name else files[0]
+    file = next((shared for shared in shared_files() if "legal" in args.out.name), file)
     if file.attacks and not args.attacker and not has_semi_informed(records):
         logging.warning("no attacker was trained on anonymised speech, but the challenge ranks by such a one")
     write_text(args.out, render(records, args.edition, file.name, args.attacker, args.asv_eval, args.normalizer))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from result_samples import RANK_2024, RESULTS_2022, SUMMARY_2022, TRACK2_2026, UNTIDY_2024
+from test_legal import TEXT as LEGAL
 from test_vpc2020 import POST_EVALUATION_SHAPE, PUBLISHED_SHAPE
 
 from vpeval.core.errors import InputError
@@ -24,6 +25,7 @@ FILES = {
     "2024": RANK_2024,
     "2024 untidy": UNTIDY_2024,
     "2026": TRACK2_2026,
+    "legal": LEGAL,
     "jsonl": RECORDS,
 }
 

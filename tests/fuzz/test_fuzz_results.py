@@ -17,7 +17,7 @@ from result_samples import RANK_2024, RESULTS_2022, SUMMARY_2022, TRACK2_2026, U
 from test_vpc2020 import PUBLISHED_SHAPE
 
 from vpeval.core.errors import InputError
-from vpeval.editions.base import editions, render
+from vpeval.editions.base import editions, render, shared_files
 from vpeval.records.metrics import METRICS
 from vpeval.records.record import Record
 from vpeval.records.side_files import read_side_file
@@ -97,9 +97,9 @@ def views(found):
     yield lambda: latex_challenge.tables(found, "vpc2020")
     yield lambda: latex.tables(found)
     yield lambda: key_numbers(found, ["mine", "other"], "2020")
-    for edition, files in ((edition.name, edition.file_names) for edition in editions().values()):
-        for file in files:
-            yield lambda edition=edition, file=file: render(found, edition, file)
+    for edition in editions().values():
+        for file in (*edition.files, *shared_files()):
+            yield lambda edition=edition, file=file: render(found, edition.name, file.name)
     for rules in (edition.rules for edition in editions().values() if edition.rules):
         yield lambda rules=rules: render_ranking(ranking(found, rules), rules)
 

@@ -108,3 +108,16 @@ def test_without_an_attacker_trained_on_anonymised_speech_there_is_a_word_of_war
 def test_an_unknown_attacker_is_answered_with_the_known_ones(ladder):
     done = call("write_results.py", "--attacker", "typo", "results.jsonl", "out", cwd=ladder)
     assert done.stderr == "write_results.py: no records of attacker 'typo'; there are: ecapa, plda\n"
+
+
+def test_singling_out_and_linkability_have_a_file_of_their_own_in_every_edition(ladder):
+    tags = {"system": "mcadams", "set": "toy_all", "condition": "aa", "attacker": "plda"}
+    write_records(ladder / "more.jsonl", [Record("linkability", 0.5, params={"N": 5, "L": 1}, **tags)])
+    for edition in ("2020", "2026"):
+        files = ("results.jsonl", "more.jsonl", "mcadams/results_legal.txt")
+        assert call("write_results.py", "--edition", edition, *files, cwd=ladder).returncode == 0
+        assert (ladder / "mcadams/results_legal.txt").read_text() == (
+            "LEGAL-toy_all_anon-toy_all_anon plda lazy-informed/-\n  Linkability (N=5, L=1): 50.000%\n"
+        )
+    assert call("results_to_latex.py", "mcadams/results_legal.txt", cwd=ladder).returncode == 0
+    assert "50.0" in (ladder / "mcadams/latex/results_legal.legal.tex").read_text()

@@ -26,7 +26,7 @@ DEV, TEST = ("toy_dev_trials_f", "toy_dev_trials_m"), ("toy_test_trials_f", "toy
 ENROLLED = ("toy_dev_enrolls", "toy_test_enrolls")
 RUN, ORIGINAL, ECAPA = "exp/toy/runs/mcadams", "exp/toy/runs/original", "exp/toy/embeddings/ecapa"
 NAMES = {"attack_model": "lazy-informed", "attack_model_legal": "none"}
-DRAWN = "--seed 3 --bootstrap 100"
+DRAWN = "--bootstrap 100"
 ATTACK = {"system": "mcadams", "condition": "aa", "attacker": "ecapa"}
 POPULATION = {"recipe": "toy", "set": "toy_all", **ATTACK}
 
@@ -50,7 +50,7 @@ def plan(root, monkeypatch):
 
 
 def planned(**more):
-    chosen = {"attackers": "ecapa resnet fusion", "bootstrap": 100, "seed": 3, "quality": True, "population": 7}
+    chosen = {"attackers": "ecapa resnet fusion", "bootstrap": 100, "quality": True, "population": 7}
     return make_plan(Settings(recipe="toy", **chosen | more))
 
 
@@ -83,7 +83,7 @@ def check(result, *, stage, inputs, tags, commands, options=None, notes=None):
     assert result.stage == stage
     assert list(map(str, result.inputs)) == inputs
     assert (result.tags, result.options, result.notes) == (tags, options or {}, notes or {})
-    assert result.resampling == Resampling(100, 3)
+    assert result.resampling == Resampling(100, 0)
     assert [" ".join(command) for command in result.commands()] == commands
 
 
@@ -170,15 +170,15 @@ def test_fusions_depend_on_the_scores_of_their_members(plan):
         return found
 
     results = verification.MEASURE.results(plan)
-    weights = find(results, f"{ORIGINAL}/fusion-oo")
+    weights = find(results, f"{RUN}/fusion-oo")
     tags = {"system": "original", "condition": "oo", "attacker": "fusion"}
     check(weights, stage=6, inputs=scored(DEV, "dev"), tags=tags, commands=[])
     assert weights.files == ("weights.json",)
-    out = f"{ORIGINAL}/ASV_fusion-toy_dev_enrolls-toy_dev_trials_m"
+    out = f"{RUN}/ASV_fusion-toy_dev_enrolls-toy_dev_trials_m"
     assert list(map(str, find(results, out).inputs)) == scored(DEV, "dev")
-    out = f"{ORIGINAL}/ASV_fusion-toy_test_enrolls-toy_test_trials_m"
+    out = f"{RUN}/ASV_fusion-toy_test_enrolls-toy_test_trials_m"
     fused = find(results, out)
-    assert list(map(str, fused.inputs)) == [f"{ORIGINAL}/fusion-oo/weights.json", *scored(TEST[1:], "test")]
+    assert list(map(str, fused.inputs)) == [f"{RUN}/fusion-oo/weights.json", *scored(TEST[1:], "test")]
     assert fused.notes == {
         "attack_model": "unprotected",
         "attack_model_legal": "Original",
@@ -192,7 +192,7 @@ def test_fusions_depend_on_the_scores_of_their_members(plan):
     ]
     first, last = (" ".join(command) for command in fused.commands())
     trained = f"--train {both[0]} --train {both[1]}"
-    assert first == f"local/fuse_scores.py --attackers ecapa resnet --seed 3 {trained} {both[2]} {out}/scores"
+    assert first == f"local/fuse_scores.py --attackers ecapa resnet --seed 0 {trained} {both[2]} {out}/scores"
     assert last.startswith("local/score_verification.py --utt2spk data/toy_test_trials_m/utt2spk ")
 
 
@@ -282,7 +282,7 @@ def test_legal_criteria_of_one_attack(plan, module, sizes):
 
 def test_inference_of_one_encoder(plan):
     names = {"attack_model": "informed", "attack_model_legal": "Informed"}
-    out = f"{RUN}/inference_ecapa-aa"
+    out = f"{RUN}/inference_ecapa-aa-evaluation"
     enrolled, tested = (files(ECAPA, anonymised(names)) for names in (ENROLLED, DEV + TEST))
     known = tables(ENROLLED + DEV + TEST, "spk2gender")
     check(
@@ -314,7 +314,7 @@ def test_disclosure_of_one_encoder(plan):
         options={"inputs": 2, "similarity": "cosine", **notes},
         notes=notes,
         commands=[
-            f"local/split_embeddings.py --n-inputs 2 --seed 3 {' '.join(inputs)} {parts}",
+            f"local/split_embeddings.py --n-inputs 2 --seed 0 {' '.join(inputs)} {parts}",
             f"local/score_srd.py --similarity cosine {words(POPULATION)} {DRAWN} {params(notes)} {parts} "
             f"{out}/records.jsonl",
         ],
@@ -325,7 +325,10 @@ def test_disclosure_of_one_encoder(plan):
 def test_disclosure_of_an_attacker_with_a_back_end_of_its_own(root, monkeypatch):
     monkeypatch.chdir(root)
     found = disclosure.MEASURE.results(planned(attackers="ecapa_plda_original ecapa_plda"))
-    assert [(result.out.name, result.backend) for result in found[:2]] == [("srd_ecapa-oo", None), ("srd_ecapa-aa", None)]
+    assert [(result.out.name, result.backend) for result in found[:2]] == [
+        ("srd_ecapa-oo", None),
+        ("srd_ecapa-aa", None),
+    ]
     assert [result.out.name for result in found[2:]] == [
         "srd_ecapa_plda_original-oo",
         "srd_ecapa_plda_original-aa",
@@ -346,7 +349,7 @@ def test_disclosure_of_an_attacker_with_a_back_end_of_its_own(root, monkeypatch)
         options={"inputs": 2, "similarity": "llr", **notes},
         notes=notes,
         commands=[
-            f"local/split_embeddings.py --n-inputs 2 --seed 3 {' '.join(sets)} {parts}",
+            f"local/split_embeddings.py --n-inputs 2 --seed 0 {' '.join(sets)} {parts}",
             f"local/score_srd.py --backend {backend} {words(tags)} {DRAWN} {params(notes)} {parts} {out}/records.jsonl",
         ],
     )

@@ -47,7 +47,7 @@ class ResultFile:
 
     `is_own` decides by its first line whether a file is of this format. `read` takes a path and the name of the
     anonymised system. `published` is a pattern of how names of published copies begin. `attacks` are the attackers and
-    conditions that the file shows under the names of the challenge; without them it shows one attacker.
+    conditions that the file shows under the names of the challenge; without them it shows one attacker, or every one.
     """
 
     name: str
@@ -56,6 +56,7 @@ class ResultFile:
     render: Callable[[Sequence[Record]], str]
     published: str
     attacks: tuple[tuple[str, str], ...] = ()
+    every_attacker: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,12 +94,12 @@ class Edition:
 
     @property
     def makers(self) -> tuple[Callable[..., object], ...]:
-        """The functions that write its result files (`vpeval.jobs.code`)."""
-        return tuple(file.render for file in self.files)
+        """The functions that write its result files and those of every edition (`vpeval.jobs.code`)."""
+        return tuple(file.render for file in (*self.files, *shared_files()))
 
     def file(self, name: str) -> ResultFile:
-        """One of its result files."""
-        found = {file.name: file for file in self.files}
+        """One of its result files, or of those of every edition."""
+        found = {file.name: file for file in (*self.files, *shared_files())}
         if name not in found:
             raise InputError(f"edition {self.name} has no result file '{name}'; it has {', '.join(found)}")
         return found[name]
@@ -109,6 +110,13 @@ def editions() -> Mapping[str, Edition]:
     """All editions by name, the oldest first."""
     found = [module.EDITION for module in modules_of("vpeval.editions") if hasattr(module, "EDITION")]
     return {edition.name: edition for edition in sorted(found, key=lambda edition: edition.name)}
+
+
+@cache
+def shared_files() -> tuple[ResultFile, ...]:
+    """The result files that every edition has next to its own: those of modules that have `RESULT_FILE`."""
+    found = [module.RESULT_FILE for module in modules_of("vpeval.editions") if hasattr(module, "RESULT_FILE")]
+    return tuple(sorted(found, key=lambda file: file.name))
 
 
 def edition_of(name: str) -> Edition:
@@ -140,7 +148,7 @@ def system_of(path: Path) -> str:
 
 
 def _newest_first() -> list[ResultFile]:
-    return [file for edition in reversed(list(editions().values())) for file in edition.files]
+    return [*shared_files(), *(file for edition in reversed(list(editions().values())) for file in edition.files)]
 
 
 def render(
@@ -153,13 +161,17 @@ def render(
 ) -> str:
     """The text of one of the result files of an edition.
 
-    A file shows the numbers of one attacker, or those of ASV_eval (`asv_eval`) and of ASV_eval^anon (`attacker`). Error
-    rates are those by the edition's own text rules, or by `text_rules`. Remarks on the results follow at the end.
+    A file shows the numbers of one attacker, those of ASV_eval (`asv_eval`) and of ASV_eval^anon (`attacker`), or those
+    of every attacker. Error rates are those by the edition's own text rules, or by `text_rules`. Remarks on the results
+    follow at the end.
     """
     challenge = edition_of(edition)
     result_file = challenge.file(file)
-    records = by_text_rules(records, text_rules or challenge.text_rules)
-    if result_file.attacks:
+    if not result_file.every_attacker:
+        records = by_text_rules(records, text_rules or challenge.text_rules)
+    if result_file.every_attacker:
+        chosen = list(records)
+    elif result_file.attacks:
         chosen = as_challenge_attackers(records, asv_eval, attacker)
     else:
         chosen = of_attacker(records, attacker)

@@ -18,7 +18,8 @@ overwrite=false           # true: replace data of this system that another hook,
 anon_level=               # spk: one pseudo-speaker per speaker; utt: one per utterance; default: that of the recipe
 train_level=              # the same for the training sets of attackers; utt makes stronger attackers
 system=                   # name of the results; default: from the hook
-attackers=                # attackers, conf/asv/<name>.yaml, the main one first; default: those of the recipe
+attackers=                # attackers to add, conf/asv/<name>.yaml, the main one first; default: those of the recipe
+without=                  # attackers to leave out, also of those that attacked this system before
 allow_scratch=false       # true: without the pretrained encoder, train a small one on the recipe's training data
 calibrate=false           # true: scores become log-likelihood ratios by logistic regression on the dev sets
 asr=                      # recogniser, conf/asr/<name>.yaml; default: that of the recipe
@@ -61,7 +62,9 @@ Results that are up to date are skipped.
   --anon-level spk|utt          pseudo-speaker per speaker or per utterance (that of the recipe, else spk)
   --train-level spk|utt         the same for training sets; utt makes stronger attackers (that of the recipe, else utt)
   --system NAME                 name for the results (from the hook)
-  --attackers 'LIST'            configurations in conf/asv, the main one first (those of the recipe)
+  --attackers 'LIST'            configurations in conf/asv, the main one first (those of the recipe); attackers that
+                                attacked this system before take part again
+  --without 'LIST'              attackers to leave out; all results say so
   --allow-scratch true|false    train a small encoder if the pretrained one cannot be downloaded ($allow_scratch)
   --calibrate true|false        calibrate verification scores on the dev sets, so that Cllr means something ($calibrate)
   --asr NAME                    configuration in conf/asr (that of the recipe, else whisper_base)
@@ -73,7 +76,7 @@ Results that are up to date are skipped.
   --edition YEAR                challenge formats: 2020, 2022, 2024 or 2026 (that of the recipe, else 2020)
   --description FILE            system description for the submission package (a form to fill in)
   --nj N                        jobs at a time ($nj)
-  --seed N                      seed of all random numbers ($seed)
+  --seed N                      seed of all random numbers ($seed); other seeds have results of their own: <system>_seed<N>
   --bootstrap N                 resamples of all intervals; 0: no intervals (as the scorers)
   --dry-run                     print what would be made, and why, and make nothing
   --why                         list all changed inputs, options and modules of each result that is made again
@@ -105,5 +108,5 @@ stage 10 utility "utility: word error rate, pitch correlation"
 stage 11 results "results: table, files of the challenge, LaTeX, figures, report"
 stage 12 submission "submission package"
 
-run_stages recipe corpus lists full anonymizer anonymized allow_missing anon_options anon_nj overwrite anon_level train_level system attackers allow_scratch calibrate asr \
+run_stages recipe corpus lists full anonymizer anonymized allow_missing anon_options anon_nj overwrite anon_level train_level system attackers without allow_scratch calibrate asr \
   train_asr quality srd_sets population utterances edition description nj seed bootstrap cmd doctor dry_run

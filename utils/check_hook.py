@@ -63,7 +63,7 @@ def main() -> int:
 def run_checks(subject: Subject, sample: DataDir) -> Iterator[Verdict]:
     """Verdicts on the preparation, if there is one that stage 2 has not run yet, and on the hook."""
     program = hook_program.find_preparation(subject.hook)
-    learnt = hook_program.prepared_dir(subject.hook)
+    learnt = hook_program.prepared_dir(subject.hook, subject.seed)
     if program and learnt.is_dir() and any(learnt.iterdir()):
         print(f"{program.name} is not called again: the hook uses {learnt}")
     elif program:

@@ -293,7 +293,7 @@ def test_inference_of_one_encoder(plan):
         options={"sizes": "3,all,7", "utts": "1", "population": 7, "similarity": "cosine", **names},
         notes=names,
         commands=[
-            f"local/score_inference.py --n-utts 1,all? --n-speakers 3,all,7? --population 7 --similarity cosine "
+            f"local/score_inference.py --n-utts 1,all? --n-speakers 3,all,7? --population 7 --similarity cosine --param learnt_from=evaluation "
             f"{words(POPULATION)} {DRAWN} {params(names)} {','.join(known)} {','.join(enrolled + tested)} "
             f"{','.join(tested)} {out}/records.jsonl"
         ],

@@ -36,7 +36,7 @@ def test_preparation_gets_the_hooks_options_jobs_seed_and_data(plan: Plan, tmp_p
     program.write_text(PREPARE)
     program.chmod(0o755)
     prepare_anonymiser(plan)
-    assert (tmp_path / "exp/anon/mine/arguments").read_text().splitlines() == [
+    assert (tmp_path / "exp/anon/mine_seed7/arguments").read_text().splitlines() == [
         *("--profile", "a b", "--nj", "3", "--seed", "7"),
         *("data/train_a,data/train_b", "data/pool"),
     ]

@@ -159,7 +159,7 @@ def test_without_development_sets_there_is_no_fusion(tmp_path, monkeypatch):
 @pytest.mark.parametrize("attackers", ["fusion", "ecapa fusion", "fusion ecapa_plda"])
 def test_a_fusion_of_less_than_two_is_refused(toy, attackers):
     with pytest.raises(InputError, match="there are no two among"):
-        planned(attackers)
+        planned(attackers, system="other")
 
 
 def test_a_member_that_is_not_in_the_run_is_named(toy):

@@ -121,7 +121,6 @@ def test_a_run_that_would_replace_data_made_otherwise_is_refused_before_any_work
     for choices, stages in (
         ({"anon_options": "--alpha 2"}, {3}),
         ({"anon_options": "--alpha 2"}, {6, 11}),
-        ({"anon_options": "--alpha 1", "seed": 1}, {3}),
         ({}, {3}),
     ):
         with pytest.raises(InputError, match=r"options '--alpha 1'.*--system NAME.*--overwrite true"):

@@ -48,8 +48,8 @@ def test_a_dry_run_tells_what_was_never_made_and_makes_nothing(tmp_path: Path) -
 
 def test_a_dry_run_tells_what_is_up_to_date_and_what_an_option_changes(finished: Path) -> None:
     assert "would be made" not in run(finished, "--dry-run=true", *SCORES)
-    said = run(finished, "--dry-run=true", "--seed=1", *SCORES)
-    assert "would be made, changed: option seed: exp/toy/runs/original/ASV_ecapa" in said
+    said = run(finished, "--dry-run=true", "--bootstrap=7", *SCORES)
+    assert "would be made, changed: option resamples: exp/toy/runs/original/ASV_ecapa" in said
 
 
 def test_what_is_not_there_yet_counts_as_changed_for_those_who_need_it(tmp_path: Path) -> None:

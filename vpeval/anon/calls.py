@@ -111,7 +111,7 @@ class Subject:
 
     @property
     def _prepared(self) -> Path:
-        return self.prepared or prepared_dir(self.hook)
+        return self.prepared or prepared_dir(self.hook, self.seed)
 
     def _run(self, command: list[str], work_dir: Path, out: Path, whole: WholeSet | None) -> Ended:
         variables = environment(self._prepared, whole)

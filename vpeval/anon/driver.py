@@ -106,7 +106,7 @@ def anonymize(
         arguments=(
             str(hook.resolve()),
             f"--options={anonymiser.options}",
-            str(hook_program.prepared_dir(hook)),
+            str(hook_program.prepared_dir(hook, anonymiser.seed)),
             str(launch.timeout),
         ),
         tables=None,
@@ -156,7 +156,7 @@ def report_findings(out: Path, findings: Sequence[Finding], total: int, first: I
 def make_target(anonymiser: Anonymiser, source: Path, out: Path) -> batch.Target:
     """A set to anonymise, and everything that the result depends on."""
     hook, seed, level = anonymiser.hook, anonymiser.seed, anonymiser.level
-    files = hook_program.files_of(hook)
+    files = hook_program.files_of(hook, seed)
     options = {"options": anonymiser.provenance.options, "level": level, "seed": seed, "out": out}
     makers: list[Maker] = [hook_input, anonymised_set, *hook_program.library_code(hook)]
     made_from = fingerprint([source, *files], options, makers)

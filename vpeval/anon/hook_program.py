@@ -14,6 +14,7 @@ from vpeval.anon.hook_input import ROOT
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.publish import MARKER, STAMP
+from vpeval.core.run_names import with_seed
 from vpeval.jobs import code
 
 RECORD = "anonymiser.json"
@@ -67,14 +68,14 @@ def system_name(hook: Path) -> str:
     return "".join(c if c.isalnum() and c.isascii() else "_" for c in name).strip("_").lower() or "anon"
 
 
-def prepared_dir(hook: Path) -> Path:
-    """Where a hook keeps what it learns when it is prepared."""
-    return ROOT / "exp/anon" / system_name(hook)
+def prepared_dir(hook: Path, seed: int) -> Path:
+    """Where a hook keeps what it learns when it is prepared with a seed."""
+    return ROOT / "exp/anon" / with_seed(system_name(hook), seed)
 
 
-def files_of(hook: Path) -> list[Path]:
+def files_of(hook: Path, seed: int) -> list[Path]:
     """The files in the directory of the hook, and the directory of what it prepared, if there is one."""
-    prepared = [path for path in [prepared_dir(hook)] if path.is_dir()]
+    prepared = [path for path in [prepared_dir(hook, seed)] if path.is_dir()]
     return [*directory_files(hook), *prepared]
 
 

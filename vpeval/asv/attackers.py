@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from vpeval.core.config import read_config, read_yaml
 from vpeval.core.errors import InputError
+from vpeval.core.run_names import base_and_seed, with_seed
 from vpeval.networks.configs import (
     FOREIGN,
     SIMILARITY,
@@ -57,6 +58,8 @@ class Attacker:
     """Whose scores a fusion combines; none: those of all other attackers of the run."""
     representation: str = ""
     """What its vectors represent: attackers of one representation, trained on different speech, are shown together."""
+    similar: tuple[str, ...] = ()
+    """Systems of which it is trained on the first that is not under test."""
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -74,12 +77,18 @@ class Attacker:
         return self.mode in ("backend", FUSION) or bool(self.backend)
 
     def training_system(self, system: str) -> str:
-        """The system whose speech it is trained on when `system` is under test."""
-        return system if self.trained_on == SAME else self.trained_on
+        """The system whose speech it is trained on when `system` is under test, with the same seed."""
+        if self.trained_on in (SAME, ORIGINAL):
+            return system if self.trained_on == SAME else ORIGINAL
+        return with_seed(self.trained_on, base_and_seed(system)[1])
 
     def instance(self, system: str) -> str:
-        """What its model is called: one attacker has a model for every system that it was trained on."""
-        return self.name if self.trained_on == ORIGINAL else f"{self.name}-{self.training_system(system)}"
+        """What its model is called: one attacker has a model for every system and seed that it was trained with."""
+        if self.mode == PRETRAINED:
+            return self.name
+        if self.trained_on == ORIGINAL:
+            return with_seed(self.name, base_and_seed(system)[1])
+        return f"{self.name}-{self.training_system(system)}"
 
     @property
     def scoring(self) -> str:
@@ -130,14 +139,34 @@ def read_attacker(path: Path) -> Attacker:
         return Attacker(path.stem, PRETRAINED, path.stem, "", ORIGINAL, similarity, own, representation=path.stem)
     if config.get("mode") == FUSION:
         return _fusion(path)
-    settings = read_config(path, "representation", mode=str, start=str, profile=str, trained_on=str, representation=str)
+    kinds = {"mode": str, "start": str, "profile": str, "trained_on": object, "representation": str}
+    settings = read_config(path, "representation", **kinds)
     if settings["mode"] not in MODES:
         raise InputError(f"'mode' must be one of {', '.join((*MODES, FUSION))}, not '{settings['mode']}'", path)
-    attacker = Attacker(path.stem, settings["mode"], settings["start"], settings["profile"], settings["trained_on"])
-    attacker = replace(attacker, representation=settings.get("representation", attacker.start))
+    trained_on, similar = _trained_on(settings["trained_on"], path)
+    attacker = Attacker(
+        path.stem,
+        settings["mode"],
+        settings["start"],
+        settings["profile"],
+        trained_on,
+        representation=settings.get("representation", settings["start"]),
+        similar=similar,
+    )
     if attacker.mode != UNITS:
         return attacker
     return replace(attacker, similarity=read_attacker(home / f"{attacker.start}.yaml").similarity)
+
+
+def _trained_on(value: object, path: Path) -> tuple[str, tuple[str, ...]]:
+    """What an attacker is trained on, and the similar systems to choose from where it is neither same nor original."""
+    if value in (SAME, ORIGINAL):
+        return str(value), ()
+    names = value if isinstance(value, list) else [value]
+    wrong = [name for name in names if not isinstance(name, str) or not name or name in (SAME, ORIGINAL)]
+    if wrong or not names or len(set(names)) < len(names):
+        raise InputError("'trained_on' must be same, original, a system, or a list of different systems", path)
+    return names[0], tuple(names)
 
 
 def _find_encoder(path: Path) -> None:

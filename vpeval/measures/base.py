@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import read_rows, read_table, to_number, write_text
 from vpeval.metrics.intervals import RESAMPLES
+from vpeval.records.record import RECORDS as RECORDS
 from vpeval.records.record import Record, write_records
 
 if TYPE_CHECKING:
     from vpeval.measures.disclosure import RankedInputs
     from vpeval.plan.plan import Attack, Plan
-
-RECORDS = "records.jsonl"
 
 
 def option(
@@ -172,20 +172,33 @@ class AttackResult(Result):
 
     def directory(self, measure: str) -> Path:
         """Where the results of a measure under this attack are."""
-        return self.plan.run_of(self.attack.system) / f"{measure}_{self.attack.attacker.name}-{self.attack.condition}"
+        return self.attack.run / f"{measure}_{self.attack.attacker.name}-{self.attack.condition}"
 
 
 class SpeakerValue(NamedTuple):
-    """One value of one speaker."""
+    """One value of one speaker.
+
+    `draws` are the values of the single random draws, where there are several. `extreme` is the list that the speaker
+    is on, ``easy`` or ``hard`` to attack.
+    """
 
     metric: str
     speaker: str
     N: int
     L: str
     value: float
+    draws: tuple[float, ...] = ()
+    extreme: str = ""
+
+    @property
+    def score(self) -> float:
+        """The mean of the draws, or the value."""
+        return fmean(self.draws) if self.draws else self.value
 
 
-_COLUMNS = list(SpeakerValue._fields)
+_COLUMNS = ["metric", "speaker", "N", "L", "value"]
+_MORE = ["draws", "list"]
+_NONE = "-"
 
 
 @dataclass(frozen=True)
@@ -193,7 +206,7 @@ class Scores:
     """What a measure found: records, and side files that they name.
 
     Values of single speakers go to ``<stem>.speakers.tsv``: one row per metric, speaker, N and L (a number of
-    utterances or ``all``), below a line that names the columns.
+    utterances or ``all``), below a line that names the columns. Values of draws share a row, separated by commas.
     """
 
     records: list[Record]
@@ -243,24 +256,43 @@ def _complete(
     return record.tagged({**tags, **({"gender": record.gender} if record.gender else {})})
 
 
-def write_speaker_values(path: str | PathLike[str], values: Iterable[SpeakerValue]) -> None:
-    """Write the values in the order given, atomically."""
-    rows = map("%s\t%s\t%s\t%s\t%s\n".__mod__, values)
-    write_text(path, "".join(["\t".join(_COLUMNS), "\n", *rows]))
+def write_speaker_values(path: str | PathLike[str], values: Sequence[SpeakerValue]) -> None:
+    """Write the values in the order given, atomically; draws and lists have columns if there are any."""
+    long = any(value.draws or value.extreme for value in values)
+    rows = ["\t".join(_COLUMNS + _MORE * long)]
+    for metric, speaker, n, n_utts, value, draws, extreme in values:
+        more = f"\t{','.join(map('{:g}'.format, draws)) or _NONE}\t{extreme or _NONE}" if long else ""
+        rows.append(f"{metric}\t{speaker}\t{n}\t{n_utts}\t{value}{more}")
+    write_text(path, "\n".join([*rows, ""]))
 
 
 def read_speaker_values(path: str | PathLike[str]) -> list[SpeakerValue]:
     """Read the values; a line that does not parse is an error with its number."""
-    rows = list(read_rows(path, *_COLUMNS))
-    if not rows or rows[0][1] != _COLUMNS:
-        raise InputError(f"the first line must be {' '.join(_COLUMNS)}; is this a .speakers.tsv file?", path, 1)
+    every = [*_COLUMNS, *_MORE]
+    columns = every if _first_line(path).split() == every else _COLUMNS
+    rows = list(read_rows(path, *columns))
+    if not rows or rows[0][1] != columns:
+        known = f"{' '.join(_COLUMNS)}, or these and {' '.join(_MORE)}"
+        raise InputError(f"the first line must be {known}; is this a .speakers.tsv file?", path, 1)
     values = []
-    for line, (metric, speaker, n, n_utts, value) in rows[1:]:
+    for line, (metric, speaker, n, n_utts, value, *more) in rows[1:]:
+        listed, extreme = ("" if word == _NONE else word for word in more or (_NONE, _NONE))
         try:
-            values.append(SpeakerValue(metric, speaker, int(to_number(n)), n_utts, to_number(value)))
+            draws = tuple(map(to_number, listed.split(","))) if listed else ()
+            found = SpeakerValue(metric, speaker, int(to_number(n)), n_utts, to_number(value), draws, extreme)
         except ValueError:
-            raise InputError(f"N '{n}' and value '{value}' must be numbers", path, line) from None
+            what = f"N '{n}' and value '{value}'" + (f" and draws '{listed}'" if listed else "")
+            raise InputError(f"{what} must be numbers", path, line) from None
+        values.append(found)
     return values
+
+
+def _first_line(path: str | PathLike[str]) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.readline().decode("utf-8", "replace")
+    except OSError:
+        return ""  # what is wrong is said by whoever reads all of it
 
 
 def split_paths(names: str) -> list[Path]:

@@ -450,6 +450,10 @@ SCORER = Scorer(
 )
 
 
+EVALUATION = "evaluation"
+"""Attackers who learn from evaluation speakers alone."""
+
+
 @dataclass(frozen=True)
 class InferenceResult(AttackResult):
     """One encoder in one condition: attackers learn from speech of the first kind and attack that of the second.
@@ -462,8 +466,18 @@ class InferenceResult(AttackResult):
 
     @property
     def out(self) -> Path:
-        """One directory for each encoder and condition."""
-        return self.directory("inference")
+        """One directory for each encoder, condition, and kind of speakers that are learnt from."""
+        found = self.directory("inference")
+        return found if self._training_sets else found.with_name(f"{found.name}-{EVALUATION}")
+
+    @property
+    def _training_sets(self) -> tuple[str, ...]:
+        return self.plan.training_sets(self.attack)
+
+    @property
+    def _params(self) -> dict[str, str]:
+        """Of attackers who know less than others of the same name; all runs share results on original speech."""
+        return {} if self._training_sets else {"learnt_from": EVALUATION}
 
     @property
     def _tests(self) -> tuple[str, ...]:
@@ -474,7 +488,7 @@ class InferenceResult(AttackResult):
     def _sets(self) -> tuple[str, ...]:
         """The sets that are learnt from, those that are attacked last."""
         plan = self.plan
-        return tuple(dict.fromkeys((*plan.training_sets(self.attack), *plan.recipe.linked.enrolls, *self._tests)))
+        return tuple(dict.fromkeys((*self._training_sets, *plan.recipe.linked.enrolls, *self._tests)))
 
     @property
     def inputs(self) -> tuple[Path, ...]:
@@ -516,10 +530,10 @@ class InferenceResult(AttackResult):
         )
         attributes = read_attributes([plan.original(name) for name in self._sets])
         scores = score_inference(train, test, attributes, options)
-        scores.write(out / RECORDS, self.tags, notes=self.notes)
+        scores.write(out / RECORDS, self.tags, self._params, self.notes)
         names = ", ".join(dict.fromkeys(str(r.params["attribute"]) for r in scores.records if "attribute" in r.params))
         words = f"{len(scores.records)} numbers about {names or 'no attribute'}"
-        if plan.recipe.train_sets and not plan.training_sets(attack):
+        if plan.recipe.train_sets and not self._training_sets:
             # A weak attacker makes a system look better than it is.
             words += ", learnt from evaluation speakers alone; an attacker with a back end adds training speakers"
         return words
@@ -533,6 +547,7 @@ class InferenceResult(AttackResult):
         train = ",".join(str(attack.enrolled(name)) for name in self._sets)
         test = ",".join(str(attack.attacked(name)) for name in self._tests)
         files = [tables, train, test, str(self.out / RECORDS)]
+        words += [word for name, value in self._params.items() for word in ("--param", f"{name}={value}")]
         return [["local/score_inference.py", *words, *self.tag_words(), *self.param_words(), *files]]
 
 

@@ -17,6 +17,7 @@ from vpeval.anon import hook_program
 from vpeval.asr.recognizers import own_language_models
 from vpeval.asv.attackers import FUSION, INFORMED, PRETRAINED, SEMI_INFORMED, SIMILAR_SYSTEM, Attacker, read_attacker
 from vpeval.core.errors import InputError
+from vpeval.core.run_names import base_and_seed, with_seed
 from vpeval.corpora.table import NAME as TABLE
 from vpeval.data.layout import is_attribute, present
 from vpeval.editions.base import edition_of
@@ -25,6 +26,7 @@ from vpeval.networks.configs import find_config, stored_model
 from vpeval.plan.absent import without_absent
 from vpeval.plan.recipe import Pair, Recipe, read_recipe
 from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
+from vpeval.records.record import RECORDS, read_records
 
 DATA, EXP = Path("data"), Path("exp")
 ASR_PROFILE = Path("conf/asr/train/ctc_mini.yaml")
@@ -51,6 +53,7 @@ class Settings:
     train_level: str = ""
     system: str = ""
     attackers: str = ""
+    without: str = ""
     allow_scratch: bool = False
     calibrate: bool = False
     asr: str = ""
@@ -122,7 +125,17 @@ class Attack:
     @property
     def weights(self) -> Path:
         """What a fusion learns on development trials in stage 6."""
-        return self.exp / "runs" / self.system / f"{self.attacker.name}-{self.condition}" / "weights.json"
+        return self.run / f"{self.attacker.name}-{self.condition}" / "weights.json"
+
+    @property
+    def run(self) -> Path:
+        """Where its results are.
+
+        All systems share those on original speech, but not those of a fusion, whose members are those of a run.
+        """
+        shared = self.system == ORIGINAL and not self.members
+        seed = base_and_seed(self.tested)[1]
+        return self.exp / "runs" / (with_seed(ORIGINAL, seed) if shared else self.tested)
 
     @property
     def tags(self) -> dict[str, str]:
@@ -133,7 +146,8 @@ class Attack:
     def notes(self) -> dict[str, str]:
         """The notes of its records: its names in both vocabularies, and what its scores are."""
         vpc, legal = self.names
-        return {"attack_model": vpc, "attack_model_legal": legal, "scoring": self.attacker.scoring}
+        notes = {"attack_model": vpc, "attack_model_legal": legal, "scoring": self.attacker.scoring}
+        return notes | ({"trained_on": self.attacker.trained_on} if self.attacker.similar else {})
 
     @property
     def inference_names(self) -> tuple[str, str]:
@@ -158,6 +172,8 @@ class Plan:
     hook: Path | None
     system: str
     attackers: tuple[Attacker, ...]
+    left_out: tuple[str, ...] = ()
+    """Attackers whose results are not shown because a person said so."""
 
     @property
     def exp(self) -> Path:
@@ -170,8 +186,8 @@ class Plan:
         return self.run_of(self.system)
 
     def run_of(self, system: str) -> Path:
-        """The results of a system."""
-        return self.exp / "runs" / system
+        """The results of a system, or those of original speech with the seed of the run."""
+        return self.exp / "runs" / (with_seed(ORIGINAL, self.settings.seed) if system == ORIGINAL else system)
 
     @property
     def corpus(self) -> Path:
@@ -240,7 +256,7 @@ class Plan:
         """Where the scores of an attack on a pair of sets are."""
         sides = zip((pair.enrolls, pair.trials), attack.condition, strict=True)
         names = "-".join(self.data_of(name, side).name for name, side in sides)
-        return self.run_of(attack.system) / f"ASV_{attack.attacker.name}-{names}"
+        return attack.run / f"ASV_{attack.attacker.name}-{names}"
 
     def f0_tracks(self, name: str) -> Path:
         """The F0 of the original speech of a set, which all systems are compared with."""
@@ -259,7 +275,7 @@ class Plan:
     @property
     def trained_recognisers(self) -> tuple[str, str]:
         """The names of the recognisers that are trained on original and on anonymised speech."""
-        return ASR_PROFILE.stem, f"{ASR_PROFILE.stem}_{self.system}"
+        return with_seed(ASR_PROFILE.stem, self.settings.seed), f"{ASR_PROFILE.stem}_{self.system}"
 
     @property
     def lm_dir(self) -> Path:
@@ -417,12 +433,15 @@ class Plan:
         """Whose numbers the result file of the edition shows, as `results.editions.render` takes them.
 
         Since 2022 the challenges rank by the attacker trained on anonymised speech: the last of the list
-        that is no fusion.
+        that is no fusion. Attackers that only an earlier run asked for are not part of the list (`_choose_attackers`).
         """
         rules = {"text_rules": self.text_rules}
         if not edition_of(self.edition).ranks_trained:
             return {"attacker": self.main.name, **rules}
-        return {"attacker": self.singles[-1].name, "asv_eval": self.main.name, **rules}
+        asked, usual = self.settings.attackers.split(), self.recipe.attackers
+        chosen = usual if set(usual) <= set(self.names) and not set(usual) <= set(asked) else asked
+        listed = [attacker.name for attacker in self.singles if attacker.name in chosen]
+        return {"attacker": (listed or [self.main.name])[-1], "asv_eval": self.main.name, **rules}
 
     def models(self) -> tuple[str, ...]:
         """The pretrained models of attackers and recogniser, in conf/models.yaml."""
@@ -450,8 +469,8 @@ def attacker_conf(name: str) -> Path:
     return find_config(Path("conf/asv") / f"{name}.yaml")
 
 
-def make_plan(settings: Settings, attackers: tuple[str, ...] = ()) -> Plan:
-    """The plan for what a person chose; `attackers` take the place of those of the recipe.
+def make_plan(settings: Settings) -> Plan:
+    """The plan for what a person chose.
 
     Everything that can be wrong with the choice is an InputError now, before any work.
     """
@@ -460,17 +479,20 @@ def make_plan(settings: Settings, attackers: tuple[str, ...] = ()) -> Plan:
         there = " ".join(sorted(path.parent.name for path in Path("egs").glob("*/recipe.conf")))
         raise InputError(f"no recipe '{settings.recipe}'; there are: {there}")
     recipe = read_recipe(conf)
-    names = attackers or tuple(settings.attackers.split()) or recipe.attackers
     if settings.population == 1:
         raise InputError("--population 1: nobody is hidden among nobody else; give a number of at least 2")
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError(f"attacker '{twice[0]}' is named twice")
     hook = None if settings.anonymized else hook_program.find_hook(settings.anonymizer)
     hook_program.split_options(settings.anon_options)
-    system = settings.system or hook_program.system_name(hook or Path(settings.anonymized))
-    if not _SYSTEM.fullmatch(system) or system == ORIGINAL:
-        raise InputError(f"system '{system}': use small letters, digits and _, and not '{ORIGINAL}'")
-    plan = Plan(recipe, settings, hook, system, tuple(read_attacker(attacker_conf(name)) for name in names))
+    base = settings.system or hook_program.system_name(hook or Path(settings.anonymized))
+    if not _SYSTEM.fullmatch(base) or base == ORIGINAL:
+        raise InputError(f"system '{base}': use small letters, digits and _, and not '{ORIGINAL}'")
+    if base_and_seed(base)[1]:
+        raise InputError(f"system '{base}': --seed gives such names; leave out '_seed…', or choose another --system")
+    system = with_seed(base, settings.seed)
+    plan = Plan(recipe, settings, hook, system, ())
+    names, left_out = _choose_attackers(plan)
+    chosen = tuple(_with_similar_system(read_attacker(attacker_conf(name)), plan) for name in names)
+    plan = replace(plan, attackers=chosen, left_out=left_out)
     if not (asr := plan.asr_conf).is_file():
         there = ", ".join(sorted(path.stem for path in asr.parent.glob("*.yaml")))
         raise InputError(f"no such recogniser; there are {there}", asr)
@@ -482,6 +504,60 @@ def make_plan(settings: Settings, attackers: tuple[str, ...] = ()) -> Plan:
     _check_trained(plan)
     _check_fusions(plan)
     return plan
+
+
+def _choose_attackers(plan: Plan) -> tuple[list[str], tuple[str, ...]]:
+    """The names of all attackers, and of those that a person leaves out.
+
+    Attackers that attacked the system before take part, whoever is asked for now: or a weaker list would make the
+    system look better. Those that were asked for come first; but where they are an addition to the list of the recipe,
+    that list comes first, so that result files show the same attackers whatever was added when.
+    """
+    recipe, settings = plan.recipe, plan.settings
+    asked, without = settings.attackers.split(), settings.without.split()
+    for names in (asked, without):
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise InputError(f"attacker '{twice[0]}' is named twice")
+    if both := [name for name in asked if name in without]:
+        raise InputError(f"attacker '{both[0]}' is named in --attackers and in --without; choose one")
+    wanted, found = asked or list(recipe.attackers), attackers_of_run(plan.run)
+    if unknown := [name for name in without if name not in (*wanted, *found)]:
+        there = " ".join(dict.fromkeys((*wanted, *found)))
+        raise InputError(f"--without {unknown[0]}: no such attacker takes part; there are {there}")
+    everyone = dict.fromkeys(name for name in (*wanted, *found) if name not in without)
+    if not everyone:
+        raise InputError("--without leaves no attacker")
+    usual = set(recipe.attackers)
+    first = recipe.attackers if usual <= set(everyone) and not usual <= set(wanted) else wanted
+    others = sorted(name for name in everyone if name not in first)
+    if gone := [name for name in found if name in everyone and not attacker_conf(name).is_file()]:
+        raise InputError(
+            f"holds results of attacker '{gone[0]}', whose configuration is gone; restore conf/asv/{gone[0]}.yaml, "
+            f"or leave it out: --without {gone[0]}",
+            plan.run,
+        )
+    return [*(name for name in first if name in everyone), *others], tuple(without)
+
+
+def attackers_of_run(run: Path) -> list[str]:
+    """The attackers that have verification results in a run, by name."""
+    tables = run.glob(f"ASV_*/{RECORDS}")
+    return sorted({record.attacker for table in tables for record in read_records(table)[:1]})
+
+
+def _with_similar_system(attacker: Attacker, plan: Plan) -> Attacker:
+    """The attacker with the system that it is trained on; a similar system is never the one under test."""
+    if not attacker.similar:
+        return attacker
+    tested = {base_and_seed(plan.system)[0], *([hook_program.system_name(plan.hook)] if plan.hook else [])}
+    for name in attacker.similar:
+        if name not in tested:
+            return replace(attacker, trained_on=name)
+    raise InputError(
+        f"trains on {attacker.similar[0]}, which is the system under test; name another one in 'trained_on', or leave "
+        f"the attacker out: --without {attacker.name}",
+        attacker_conf(attacker.name),
+    )
 
 
 def _check_trained(plan: Plan) -> None:

@@ -1,7 +1,7 @@
 """Names that all results share: conditions, sets of the challenges, attack models, and remarks on results.
 
 Remarks are shown wherever results are: results are not official, partial, or not to be believed. Records have them in
-their notes: ``protocol`` (rebuilt), ``missing_files``, ``no_cost`` and ``warning``.
+their notes: ``protocol`` (rebuilt), ``missing_files``, ``no_cost``, ``left_out`` and ``warning``.
 
 Cllr is a cost only of log-likelihood ratios: that of cosines is marked in its record, and views leave it out.
 """
@@ -15,6 +15,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from vpeval.core.files import read_lines
+from vpeval.core.run_names import base_and_seed as base_and_seed
 from vpeval.data.layout import first_few
 from vpeval.records.record import Record
 
@@ -171,6 +172,10 @@ def costs(records: Iterable[Record]) -> list[Record]:
 PROTOCOL, MISSING, WARNING, ACCEPTED_CODE = "protocol", "missing_files", "warning", "accepted_code"
 PUBLISHED = "published"
 """The note of a number that somebody published: where. It has no scores and no interval."""
+PUBLICATION = "publication"
+"""The note of a published number that names the publication, as its systems are called next to others."""
+OTHER_DATA = "other_data"
+"""The note of a number that is on other data than those it is shown with: on which."""
 LEFT_OUT = "left_out"
 """The note of a system's numbers about attackers whose results are on disk and are not used: which, and why."""
 MARK = "# "
@@ -189,6 +194,7 @@ def remarks(records: Iterable[Record]) -> list[str]:
     warnings: dict[str, None] = {}
     costless: dict[str, None] = {}
     accepted: dict[str, None] = {}
+    left_out: dict[str, None] = {}
     for record in records:
         if NO_COST in record.notes:
             costless[record.attacker] = None
@@ -200,7 +206,9 @@ def remarks(records: Iterable[Record]) -> list[str]:
             accepted |= dict.fromkeys(str(record.notes[ACCEPTED_CODE]).split(", "))
         if WARNING in record.notes:
             warnings[str(record.notes[WARNING])] = None
-    found = []
+        if LEFT_OUT in record.notes:
+            left_out[f"{record.system}: {record.notes[LEFT_OUT]}"] = None
+    found = [f"left out: {sentence}" for sentence in left_out]
     if rebuilt:
         sets = first_few(rebuilt, 4)
         found.append(f"protocol: rebuilt. Sets drawn by us, not those of the official lists: {sets}")

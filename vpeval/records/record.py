@@ -169,6 +169,8 @@ def _is_plain(value: object, depth: int = 0) -> bool:
     return is_scalar(value)
 
 
+RECORDS = "records.jsonl"
+"""The file of a result that holds its records."""
 DATA_DIGEST, MODEL_DIGEST = "data_sha256", "model_sha256"
 """Notes: of the anonymised audio and of the attacker or recogniser that a number was made from."""
 
@@ -177,8 +179,7 @@ _NOTES = {
     *("source", "written", "per_speaker", "curves", "matrices", "ranks", "interval", "resamples", "redrawn", "seed"),
     *("bengio_mariethoz", "p_value", "p_holm", "tag", "std", "tuned_on", "chance", "paper_chance", "floor", "floor_95"),
     *("folds", "attack_model", "attack_model_legal", "scoring", "calibration", "unit", "average"),
-    "members",
-    "representation",
+    *("members", "representation", "trained_on"),
 }
 """Notes that stand among the parameters in tables of older versions, and in the --param options of scorers."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from vpeval.anon.hook_program import Provenance, find_hook, hook_name, refuse_other
 from vpeval.asv.attackers import PRETRAINED, Attacker
 from vpeval.core.errors import InputError
+from vpeval.core.run_names import base_and_seed
 from vpeval.jobs.steps import log_commands
 from vpeval.plan.plan import Plan
 from vpeval.stages.base import require_outputs
@@ -25,14 +26,17 @@ def run(plan: Plan) -> None:
 
 
 def anonymise(plan: Plan, names: Iterable[str], level: str, system: str = "") -> None:
-    """Anonymise sets at a level, with the hook of the plan or with another `system` of local/anon."""
+    """Anonymise sets at a level, with the hook of the plan or with another `system` of local/anon and the same seed."""
     from vpeval.anon import driver
 
     settings = plan.settings
     if not system and plan.hook is None:
         _import(plan, (), names)
         return
-    hook, options = (find_hook(system), "") if system or plan.hook is None else (plan.hook, settings.anon_options)
+    if system or plan.hook is None:
+        hook, options = find_hook(base_and_seed(system)[0]), ""
+    else:
+        hook, options = plan.hook, settings.anon_options
     sets = {plan.original(name): plan.anonymised(name, system) for name in names}
     anonymiser = driver.Anonymiser(hook, options, "spk" if level == "spk" else "utt", settings.seed)
     launch = driver.Launch(

@@ -15,7 +15,7 @@ from vpeval.anon.anonymised_set import Missing
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.lazy import Deferred
-from vpeval.editions.base import edition_of, of_system, render
+from vpeval.editions.base import edition_of, of_system, render, shared_files
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.stamps import accepted_code
 from vpeval.jobs.steps import Step, bring_up_to_date
@@ -109,12 +109,13 @@ def annotate(plan: Plan, records: list[Record]) -> list[Record]:
     from vpeval.anon.anonymised_set import read_missing
     from vpeval.corpora.protocol import OFFICIAL, REBUILT, read_protocol
     from vpeval.measures.audit import with_warnings
-    from vpeval.records.names import MISSING, PROTOCOL
+    from vpeval.records.names import LEFT_OUT, MISSING, PROTOCOL
 
     statuses = read_protocol(DATA, plan.recipe.recipe)
     missing = {name: read_missing(plan.anonymised(name)) for name in plan.recipe.eval_sets}
     notes: dict[str, dict[str, str]] = {}
     missing_notes: dict[str, dict[str, str]] = {}
+    own = {LEFT_OUT: f"{', '.join(plan.left_out)} (--without)"} if plan.left_out else {}
     for name in {record.set for record in records}:
         sets = plan.sets_of(name)
         protocols = {statuses[one].protocol for one in sets if one in statuses}
@@ -124,7 +125,9 @@ def annotate(plan: Plan, records: list[Record]) -> list[Record]:
         missing_notes[name] = {MISSING: f"{files} files are missing and {trials} trials left out"} if files else {}
     return with_warnings(
         [
-            record.with_notes({**notes[record.set], **({} if record.system == ORIGINAL else missing_notes[record.set])})
+            record.with_notes(
+                notes[record.set] | ({} if record.system == ORIGINAL else own | missing_notes[record.set])
+            )
             for record in records
         ]
     )
@@ -141,8 +144,8 @@ def _descriptions() -> dict[str, str]:
 
 
 def result_files(plan: Plan) -> tuple[str, ...]:
-    """The files that the edition has, the first one being the one that people look for."""
-    return edition_of(plan.edition).file_names
+    """The files that the edition has, the first one being the one that people look for, and those of every edition."""
+    return (*edition_of(plan.edition).file_names, *(file.name for file in shared_files()))
 
 
 def _files_step(plan: Plan) -> Step:
@@ -224,7 +227,7 @@ def _report_step(plan: Plan) -> Step:
             plan.run / "figures",
             Path("vpeval/report/templates"),
             LIMITS,
-            Path("conf/published.yaml"),
+            Path("conf/published"),
         ),
         options={
             "edition": plan.edition,

@@ -62,7 +62,7 @@ def data_step(plan: Plan) -> DataStep:
     sets = dict.fromkeys((*recipe.eval_sets, *recipe.train_sets, *recipe.pool_sets))
     scripts = [*sorted(folder.glob("*.py")), *(Path("utils") / f"{name}.py" for name in _TOOLS)]
     inputs = [folder, *([plan.corpus] if plan.is_ours else []), *([Path(settings.lists)] if settings.lists else [])]
-    options = {"recipe": recipe.recipe, "full": settings.full, "seed": settings.seed}
+    options = {"recipe": recipe.recipe, "full": settings.full}
     return DataStep(
         stage=0,
         out=DATA,
@@ -86,7 +86,8 @@ def _preparation(plan: Plan) -> list[str]:
     """The command that prepares the data directories of a recipe."""
     settings, script = plan.settings, Path("egs") / plan.recipe.recipe / "prepare.sh"
     program, *conf = [script] if script.is_file() else [_SHARED, script.with_name("recipe.conf")]
-    options = ["--full", str(settings.full).lower(), "--seed", str(settings.seed)]
+    # Sets and trials are the same for every seed, so that runs with different seeds can be compared.
+    options = ["--full", str(settings.full).lower()]
     options += ["--lists", settings.lists] if settings.lists else []
     return [str(program), *options, *map(str, (*conf, plan.corpus, DATA))]
 
@@ -153,7 +154,7 @@ def prepare_anonymiser(plan: Plan) -> None:
         return
     sides = [[plan.original(name) for name in names] for names in (plan.recipe.train_sets, plan.recipe.pool_sets)]
     require_outputs(0, *sides[0], *sides[1])
-    prepared = hook_program.prepared_dir(plan.hook)
+    prepared = hook_program.prepared_dir(plan.hook, plan.settings.seed)
     if dry_run := current_dry_run():
         dry_run.consider(program, [prepared], "it decides itself what it has to do")
         return

@@ -243,7 +243,7 @@ def test_objective_results_are_paired_with_those_of_the_listeners(answered, tmp_
     both = found.pairs["listening_eer"]
     assert r.value == pytest.approx(np.corrcoef([b.objective for b in both], [b.subjective for b in both])[0, 1])
     assert r.lower < r.value < r.upper
-    assert "EER, objective" in tables.text_tables(found)
+    assert "EER (threshold) %, objective" in tables.text_tables(found)
     with pytest.raises(InputError, match=r"--attacker nobody: .* has results of ecapa"):
         analyse(answered, tmp_path / "runs", Options(attacker="nobody"))
 

@@ -47,7 +47,7 @@ def test_a_test_is_prepared_answered_and_analysed(data, tmp_path):
     names = {path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*")}
     assert {"listening.txt", "listeners.tsv", "records.jsonl", "runs/zorro/listening/records.jsonl"} <= names
     assert {f"figures/listening_{name}.svg" for name in ("violins", "tests", "det", "det_sets", "linkability")} <= names
-    assert {f"latex/significance_{name}.tex" for name in ("naturalness", "similarity_same")} <= names
+    assert {f"latex/significance_{name}.tex" for name in ("quality", "similarity")} <= names
     assert r"\bottomrule" in (tmp_path / "out/latex/objective_subjective.tex").read_text()
 
 

@@ -188,12 +188,16 @@ needs_latex = pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex 
 
 def compile_tables(tables, directory):
     """Whether pdflatex takes the tables; skipped where a package is missing."""
-    packages = [name for name in ("booktabs", "graphicx", "multirow", "amsmath") if any(name in t for t in tables)]
+    packages = [
+        name for name in ("booktabs", "graphicx", "multirow", "amsmath", "xcolor") if any(name in t for t in tables)
+    ]
     for name in packages:
         if subprocess.run(["kpsewhich", f"{name}.sty"], capture_output=True).returncode:
             pytest.skip(f"the LaTeX package {name} is not installed")
     source = directory / "tables.tex"
-    preamble = r"\documentclass{article}" + "".join(rf"\usepackage{{{name}}}" for name in packages)
+    preamble = r"\PassOptionsToPackage{table}{xcolor}\documentclass{article}" + "".join(
+        rf"\usepackage{{{name}}}" for name in packages
+    )
     source.write_text(rf"{preamble}\begin{{document}}{''.join(tables)}\end{{document}}")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", source.name]
     return subprocess.run(command, cwd=directory, capture_output=True).returncode == 0

@@ -21,9 +21,9 @@ from vpeval.listening.boards import linking_records, mean_map, pair_scores
 from vpeval.listening.disk import ListeningTest
 from vpeval.listening.exclusion import Listener, check_listeners, excluded
 from vpeval.listening.ratings import (
+    ALPHA,
     GROUPS,
     VERIFICATION,
-    Comparison,
     Estimate,
     compare_systems,
     difference_records,
@@ -46,7 +46,7 @@ class Options:
     """Options of the analysis; `attacker`: whose objective results to compare with (empty: the first one found)."""
 
     rules: tuple[str, ...] = ("attention", "constant")
-    alpha: float = 0.01
+    alpha: float = ALPHA
     resamples: int = 1000
     seed: int = 0
     attacker: str = ""
@@ -71,7 +71,6 @@ class Analysis:
     options: Options
     listeners: Sequence[Listener]
     responses: Responses
-    comparisons: Sequence[Comparison]
     records: Sequence[Record]
     correlations: Sequence[Record]
     pairs: Mapping[str, Sequence[MetricPair]]
@@ -97,7 +96,7 @@ def analyse(test: ListeningTest, runs: Path, options: Options) -> Analysis:
         notes |= {"interval": "listener and speaker bootstrap", "resamples": options.resamples}
     if test.settings.simulated:
         notes["listeners"] = "SIMULATED"
-    records, comparisons = _rating_records(responses, options, notes)
+    records = _rating_records(responses, options, notes)
     records += linking_records(responses.boards(), options.resamples, options.seed, notes)
     records = [record.tagged({"recipe": test.settings.recipe}) for record in records]
     pairs = pair_metrics(records, objective)
@@ -105,23 +104,19 @@ def analyse(test: ListeningTest, runs: Path, options: Options) -> Analysis:
     correlations = [
         record.tagged({"recipe": test.settings.recipe}) for record in _correlation_records(pairs, attacker, plain)
     ]
-    return Analysis(test, options, listeners, responses, comparisons, records, correlations, pairs, attacker)
+    return Analysis(test, options, listeners, responses, records, correlations, pairs, attacker)
 
 
-def _rating_records(
-    responses: Responses, options: Options, notes: dict[str, object]
-) -> tuple[list[Record], list[Comparison]]:
+def _rating_records(responses: Responses, options: Options, notes: dict[str, object]) -> list[Record]:
     tables = responses.rating_tables()
     for task, ratings in tables.items():
         if not len(ratings):
             raise InputError(f"has no answers to '{task}' yet; analyse it later", responses.test.path)
     spks = len(tables["similarity"].names.spks)
     draws = draw(responses.listeners, responses.test.settings.listeners, spks, options.resamples, options.seed)
-    comparisons = compare_systems(tables)
     records = mean_records(tables, draws, notes)
-    records += difference_records(tables, comparisons, draws, notes)
-    records += verification_records(tables["similarity"], draws, notes)
-    return records, comparisons
+    records += difference_records(tables, compare_systems(tables), draws, {**notes, "alpha": options.alpha})
+    return [*records, *verification_records(tables["similarity"], draws, notes)]
 
 
 def _read_objective(runs: Path, systems: Sequence[str], attacker: str) -> tuple[str, list[Record]]:

@@ -53,6 +53,8 @@ VERIFICATION: Mapping[str, tuple[str, Callable[[PooledScores], float]]] = {
 }
 """Metrics of the similarity scores, each with the corresponding objective metric."""
 
+ALPHA = 0.01
+"""The significance level of the supplement."""
 RANKS = "normalised rank"
 _POINTS = "1 to 10"
 

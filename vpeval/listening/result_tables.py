@@ -1,38 +1,16 @@
-"""Tables 16, 17 and 18 of the VoicePrivacy 2020 supplement, as text and in LaTeX."""
+"""Tables 16, 17 and 18 of the VoicePrivacy 2020 supplement as text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from vpeval.listening.analysis import Analysis
-from vpeval.listening.ratings import Comparison
+from vpeval.listening.ratings import VERIFICATION
+from vpeval.listening.significance import GROUP_TITLES, TABLES, read_significance, show_p
+from vpeval.records.metrics import describe
 from vpeval.records.record import Record
 
-_TINY = 1e-4
-GROUP_TITLES = {
-    "similarity_same": "Speaker similarity, same speaker (Table 16a)",
-    "similarity_different": "Speaker similarity, different speakers (Table 16b)",
-    "naturalness": "Naturalness (Table 17a)",
-    "intelligibility": "Intelligibility (Table 17b)",
-}
-_METRICS = {
-    "listening_eer": ("EER", 100, 2),
-    "listening_eer_rocch": ("ROCCH-EER", 100, 2),
-    "listening_min_cllr": ("min Cllr", 1, 3),
-    "listening_cllr": ("Cllr", 1, 3),
-}
 Cells = list[list[str]]
-
-
-def show_p(p: float) -> str:
-    """A p value as the supplement prints it.
-
-    >>> [show_p(p) for p in (0.66, 0.027, 0.0057, 0.00001)]
-    ['0.660', '0.027', '0.0057', '<<0.01']
-    """
-    if p < _TINY:
-        return "<<0.01"
-    return f"{p:.4f}" if p < 0.01 else f"{p:.3f}"
 
 
 def text_tables(analysis: Analysis) -> str:
@@ -40,26 +18,6 @@ def text_tables(analysis: Analysis) -> str:
     parts = [_heading(analysis), _means(analysis), *_significance(analysis), _verification(analysis)]
     parts += [_linking(analysis), _correlations(analysis), _listeners(analysis)]
     return "\n".join(part for part in parts if part)
-
-
-def latex_tables(analysis: Analysis) -> dict[str, str]:
-    """Booktabs tables by name; p values that stay significant after correction are bold."""
-    systems = list(analysis.test.settings.systems)
-    simulated = "% SIMULATED listeners, no real answers.\n" if analysis.test.settings.simulated else ""
-    tables = {}
-    for group in GROUP_TITLES:
-        cells = p_matrix(analysis.comparisons, group, systems, lambda c: _latex_p(c, analysis.options.alpha))
-        tables[f"significance_{group}"] = simulated + _booktabs(cells)
-    tables["objective_subjective"] = simulated + _booktabs(_table_18(analysis))
-    return tables
-
-
-def p_matrix(
-    comparisons: Sequence[Comparison], group: str, systems: Sequence[str], show: Callable[[Comparison], str]
-) -> Cells:
-    """A symmetric table of the comparisons of a group, with a header row and column."""
-    found = {frozenset((c.system, c.versus)): show(c) for c in comparisons if c.group == group}
-    return [["", *systems], *([a, *(found.get(frozenset((a, b)), "") for b in systems)] for a in systems)]
 
 
 def _heading(analysis: Analysis) -> str:
@@ -84,42 +42,52 @@ def _means(analysis: Analysis) -> str:
 
 
 def _significance(analysis: Analysis) -> list[str]:
-    systems = list(analysis.test.settings.systems)
-    alpha = analysis.options.alpha
+    found = read_significance(analysis.records)
+    if found is None:
+        return []
     parts = []
-    for group, title in GROUP_TITLES.items():
-
-        def show(each: Comparison) -> str:
-            return f"{show_p(each.test.p_value)} | {show_p(each.p_holm)}{'*' * (each.p_holm < alpha)}"
-
-        cells = p_matrix(analysis.comparisons, group, systems, show)
-        parts.append(f"{title}: p of the two-sided Mann-Whitney U test | after Holm\n" + _aligned(cells))
-    count = len(analysis.comparisons)
-    parts.append(f"* significant at {alpha:g} after Holm's correction for all {count} tests of the four tables.\n")
+    for group, number in (item for groups in TABLES.values() for item in groups.items()):
+        rows = [["", *found.systems]]
+        for system in found.systems:
+            pairs = [found.pair(group, system, versus) for versus in found.systems]
+            shown = [
+                f"{show_p(pair.p_value, '<<')} | {show_p(pair.p_holm, '<<')}{'*' * (pair.level == 'significant')}"
+                if pair
+                else ""
+                for pair in pairs
+            ]
+            rows.append([system, *shown])
+        title = f"{GROUP_TITLES[group]} (Table {number}): p of the two-sided Mann-Whitney U test | after Holm"
+        parts.append(f"{title}\n{_aligned(rows)}")
+    count = len(found.pairs) // 2
+    parts.append(
+        f"* significant at {found.alpha:g} after Holm's correction for all {count} tests of the four tables.\n"
+    )
     return parts
 
 
-def _table_18(analysis: Analysis) -> Cells:
+def objective_subjective(analysis: Analysis) -> Cells:
+    """Metrics of listeners and of the ignorant attacker, with a header row: metric, set, gender, systems."""
     systems = list(analysis.test.settings.systems)
-    rows = [["", "set", "gender", *systems]]
-    for metric, (title, scale, digits) in _METRICS.items():
+    rows = [["Metric", "Set", "Gender", *systems]]
+    for metric, (name, _) in VERIFICATION.items():
+        kind = describe(name)
         objective = {(p.system, p.set, p.gender): p.objective for p in analysis.pairs[metric]}
-        cells = sorted({(r.set, r.gender) for r in analysis.records if r.metric == metric})
         subjective = {(r.system, r.set, r.gender): r.value for r in analysis.records if r.metric == metric}
+        cells = sorted({place[1:] for place in subjective})
         for source, values in (("objective", objective), ("subjective", subjective)):
-            for name, gender in cells:
-                found = [values.get((system, name, gender)) for system in systems]
-                row = ["-" if value is None else f"{scale * value:.{digits}f}" for value in found]
+            for where, gender in cells:
+                found = [values.get((system, where, gender)) for system in systems]
+                row = ["-" if value is None else kind.show(value) for value in found]
                 if any(cell != "-" for cell in row):
-                    rows.append([f"{title}, {source}", name or "all sets", gender, *row])
+                    rows.append([f"{kind.label}, {source}", where or "all sets", gender, *row])
     return rows
 
 
 def _verification(analysis: Analysis) -> str:
     attacker = analysis.attacker or "no objective results found"
-    return f"Objective (ignorant attacker: {attacker}) and subjective metrics (Table 18)\n" + _aligned(
-        _table_18(analysis)
-    )
+    title = f"Objective (ignorant attacker: {attacker}) and subjective metrics (Table 18)"
+    return f"{title}\n{_aligned(objective_subjective(analysis))}"
 
 
 def _linking(analysis: Analysis) -> str:
@@ -174,22 +142,6 @@ def _cell(record: Record | None, scale: float, digits: int) -> str:
     if record.lower is not None and record.upper is not None:
         ends = f" [{scale * record.lower:.{digits}f},{scale * record.upper:.{digits}f}]"
     return f"{scale * record.value:.{digits}f}{ends}"
-
-
-def _latex_p(each: Comparison, alpha: float) -> str:
-    shown = r"$\ll$0.01" if each.test.p_value < _TINY else show_p(each.test.p_value)
-    return rf"\textbf{{{shown}}}" if each.p_holm < alpha else shown
-
-
-def _booktabs(cells: Cells) -> str:
-    def line(row: list[str]) -> str:
-        return " & ".join(cell if "\\" in cell else cell.replace("_", r"\_") for cell in row) + r" \\"
-
-    head, *body = cells
-    words = sum(name in ("", "set", "gender") for name in head)
-    columns = "l" * words + "r" * (len(head) - words)
-    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", line(head), r"\midrule", *map(line, body)]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
 def _aligned(rows: Cells) -> str:

@@ -30,6 +30,7 @@ from vpeval.records.record import Record
 from vpeval.records.tex import Tex, escape, join_cells
 from vpeval.results import latex_challenge
 from vpeval.results.latex_challenge import booktabs
+from vpeval.results.latex_listening import significance_tables
 from vpeval.results.text_tables import show_chance, show_interval
 from vpeval.results.worst import with_choice
 
@@ -40,7 +41,7 @@ def write_latex(
     """Write ``<out>/<stem>.<table>.tex`` for every table that there are data for."""
     texts = latex_challenge.tables(records, style)
     if style == "booktabs":
-        texts |= tables(records, edition)
+        texts |= tables(records, edition) | significance_tables(records)
     if not texts:
         raise InputError("no results to set in tables")
     if missing := [name for name in latex_challenge.TABLES if name not in texts]:

@@ -36,7 +36,19 @@ def test_overlaps_are_computed_along_one_circumstance_at_a_time(tmp_path):
     }
     means = [row for row in records(tmp_path / "o.jsonl") if row["metric"].endswith("_mean")]
     assert len(means) == 6
-    assert "x\tf\t1\teasy\tc\n" in (tmp_path / "o.lists.tsv").read_text()
+    assert "x\tf\t20\t1\teasy\tc\n" in (tmp_path / "o.lists.tsv").read_text()
+
+
+def test_lists_that_are_mostly_ties_are_left_out_with_a_message(tmp_path):
+    write(tmp_path / "a.tsv", {"1": "abcdefghij", "3": "bacdefghji"})
+    tied = [SpeakerValue("linkability", spk, 20, "1", float(spk < "c")) for spk in "abcdefghij"]
+    write_speaker_values(tmp_path / "b.tsv", tied)
+    done = run(SCRIPT, "x/e=a.tsv", "x/f=b.tsv", "o.jsonl", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "N = 20; lists that are mostly ties are left out: hard speakers of x/f L=1: 8 of 10\n" in done.stderr
+    across = {(row["metric"], row["params"]["across"]) for row in records(tmp_path / "o.jsonl")}
+    assert {name for name, axis in across if axis == "attacker"} == {"jaccard_easy", "jaccard_easy_mean"}
+    assert "x\tf\t20\t1\thard" not in (tmp_path / "o.lists.tsv").read_text()
 
 
 def test_mistakes_are_one_line_and_leave_nothing_behind(tmp_path):
@@ -54,3 +66,5 @@ def test_mistakes_are_one_line_and_leave_nothing_behind(tmp_path):
     fails("x/e=other.tsv", parts=["other.tsv:1", "first line"])
     fails("--n", "7", "x/e=a.tsv", parts=["N = 7", "N = 20"])
     fails("--metric", "srd_idr", "x/e=a.tsv", parts=["srd_idr"])
+    write_speaker_values(tmp_path / "t.tsv", [SpeakerValue("linkability", spk, 5, "1", 1.0) for spk in "abcdefgh"])
+    fails("x/e=t.tsv", parts=["all lists are mostly ties at N = 5", "8 of 8", "--utt-draws"])

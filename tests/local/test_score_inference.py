@@ -27,7 +27,7 @@ def test_every_attribute_and_all_together_have_their_records(corpus):
         assert row["lower"] <= row["value"] <= row["upper"]
         assert "chance" in row["notes"]
         assert row["value"] >= 0 or row["metric"] == "inference_correlation"
-    assert (corpus / "out.speakers.tsv").read_text().startswith("metric\tspeaker\tN\tL\tvalue\n")
+    assert (corpus / "out.speakers.tsv").read_text().startswith("metric\tspeaker\tN\tL\tvalue\tdraws\tlist\n")
 
 
 def test_a_table_that_tells_nothing_is_an_error(corpus):

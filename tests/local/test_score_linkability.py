@@ -3,6 +3,8 @@ from embedding_dirs import failure, records, run, speakers, write
 
 from vpeval.asv import backend
 from vpeval.embeddings.speaker_vectors import read_embeddings
+from vpeval.measures.base import read_speaker_values
+from vpeval.metrics.jaccard import extreme_speakers
 
 SCRIPT = "score_linkability.py"
 
@@ -40,10 +42,34 @@ def test_every_n_and_l_of_the_default_lists_that_fits_has_its_records(corpus):
 def test_the_record_is_the_mean_of_the_per_speaker_file(corpus):
     run(SCRIPT, "--n-enroll", "20", "--n-utts", "3", "enroll", "test", "link.jsonl", cwd=corpus)
     header, *lines = (corpus / "link.speakers.tsv").read_text().splitlines()
-    assert header.split("\t") == ["metric", "speaker", "N", "L", "value"]
+    assert header.split("\t") == ["metric", "speaker", "N", "L", "value", "draws", "list"]
     assert [line.split("\t")[:4] for line in lines] == [["linkability", f"s{k:02d}", "20", "3"] for k in range(18)]
     values = [float(line.split("\t")[4]) for line in lines]
     assert records(corpus / "link.jsonl")[0]["value"] == pytest.approx(sum(values) / 18)
+
+
+def test_values_of_speakers_have_every_draw_of_utterances_and_records_the_first(corpus):
+    options = ("--n-enroll", "20,all", "--n-utts", "1,all", "enroll", "test")
+    run(SCRIPT, *options, "one.jsonl", cwd=corpus)
+    run(SCRIPT, "--utt-draws", "3", *options, "three.jsonl", cwd=corpus)
+    first, again = ((corpus / name).read_text().replace("three.", "one.") for name in ("one.jsonl", "three.jsonl"))
+    assert first == again
+    values = read_speaker_values(corpus / "three.speakers.tsv")
+    single = [value for value in values if value.L == "1"]
+    assert all(len(value.draws) == 3 and value.draws[0] == pytest.approx(value.value, abs=1e-6) for value in single)
+    assert any(len(set(value.draws)) > 1 for value in single)
+    assert all(value.draws == () for value in values if value.L == "all")
+    ends = extreme_speakers({value.speaker: value.score for value in single if value.N == 20})
+    listed = {kind: {v.speaker for v in single if (v.N, v.extreme) == (20, kind)} for kind in ("easy", "hard")}
+    assert listed == {kind: ends.usable(kind) or set() for kind in listed}
+    assert listed["hard"]
+
+
+def test_values_of_speakers_have_every_draw_of_enrolment_speakers(corpus):
+    run(SCRIPT, "--draws", "4", "--n-enroll", "20", "--n-utts", "1", "enroll", "test", "o.jsonl", cwd=corpus)
+    for value in read_speaker_values(corpus / "o.speakers.tsv"):
+        assert set(value.draws) <= {0, 1} and len(value.draws) == 4
+        assert value.value == value.score
 
 
 @pytest.mark.e2e
@@ -88,6 +114,7 @@ def test_mistakes_are_one_line_and_leave_nothing_behind(corpus):
     fails("--n-enroll", "26", "enroll", "test", parts=["--n-enroll 26", "25 enrolment speakers"])
     fails("--n-utts", "5", "enroll", "test", parts=["L = 5", "--n-utts"])
     fails("--n-utts", "x", "enroll", "test", parts=["--n-utts x"])
+    fails("--draws", "2", "--utt-draws", "2", "enroll", "test", parts=["--draws and --utt-draws"])
     fails("--tag", "colour=red", "enroll", "test", parts=["--tag"])
     fails("enroll", "nowhere", parts=["nowhere", "no such"])
     write(corpus / "wide", speakers(3, 4, 1, seed=3, dimension=17))

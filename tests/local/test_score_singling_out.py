@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from embedding_dirs import failure, records, run, speakers, write
 
+from vpeval.measures.base import read_speaker_values
+
 SCRIPT = "score_singling_out.py"
 
 
@@ -46,7 +48,9 @@ def test_two_runs_with_the_same_seed_are_equal_to_the_byte(corpus):
         assert done.returncode == 0
     for file in ("s.jsonl", "s.speakers.tsv"):
         assert (corpus / "a" / file).read_bytes() == (corpus / "b" / file).read_bytes()
-    assert len((corpus / "a/s.speakers.tsv").read_text().splitlines()) == 1 + 2 * 4
+    values = read_speaker_values(corpus / "a/s.speakers.tsv")
+    assert len(values) == 2 * 4
+    assert all(len(value.draws) == 2 and value.value == pytest.approx(value.score) for value in values)
 
 
 def test_mistakes_are_one_line_and_leave_nothing_behind(corpus):

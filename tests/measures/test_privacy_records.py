@@ -20,6 +20,7 @@ from vpeval.measures.base import (
     gender_of,
     read_speaker_values,
     split_paths,
+    write_speaker_values,
 )
 from vpeval.measures.disclosure import RankedInputs, score_srd, split_pool
 from vpeval.measures.legal import (
@@ -35,7 +36,7 @@ from vpeval.measures.legal import (
 from vpeval.measures.linkability import score_linkability
 from vpeval.measures.similarity import score_similarity
 from vpeval.measures.singling_out import score_singling_out
-from vpeval.measures.speaker_overlap import Context, find_extremes, overlap_records
+from vpeval.measures.speaker_overlap import Context, find_lists, overlap_records
 from vpeval.measures.strongest import (
     AttackedSet,
     AttackedSets,
@@ -45,7 +46,6 @@ from vpeval.measures.strongest import (
     strongest_of,
 )
 from vpeval.measures.verification import verification_records
-from vpeval.metrics.jaccard import Extremes
 from vpeval.records.record import Record, read_records
 
 AXES = np.eye(8, dtype=np.float32)
@@ -385,33 +385,85 @@ def test_records_of_the_strongest_attack(tmp_path):
     assert choice_in_words({"attackers": 1, "attacks": 2}) == "the strongest of 2 attacks by 1 attacker"
 
 
-def test_easy_and_hard_speakers_of_contexts_that_differ_in_one_circumstance():
-    def values(names, metric="m", n=4, n_utts="1"):
-        return [SpeakerValue(metric, spk, n, n_utts, k / 4) for k, spk in enumerate(names)]
+def ranked(context, names, n=4, metric="m"):
+    """Values of speakers in a context, the lowest first; a capital letter ties with the letter before."""
+    steps = np.cumsum([name.islower() for name in names]).tolist()
+    values = zip(names.lower(), steps, strict=True)
+    return [(context, SpeakerValue(metric, spk, n, context.n_utts, step / 16)) for spk, step in values]
 
-    every = [
-        ("s", "e", v) for v in values("abcd") + values("dcba", n=9) + values("zz", "other") + values("abdc", n_utts="3")
-    ]
-    extremes, counts = find_extremes(every, "m", None, 0.25)
-    one, three = Context("s", "e", "1"), Context("s", "e", "3")
-    assert counts == {one: 4, three: 4}
-    assert (extremes[one].hard | extremes[one].easy) == {"a", "d"}
-    assert find_extremes(every[:8], "m", 9, 0.25)[0][one] == Extremes(extremes[one].hard, extremes[one].easy)
+
+def test_easy_and_hard_speakers_of_contexts_that_differ_in_one_circumstance():
+    one, three, far = Context("s", "e", "1"), Context("s", "e", "3"), Context("t", "f", "1")
+    first = ranked(one, "abcd") + ranked(one, "dcba", n=9)
+    every = first + ranked(one, "zz", metric="other") + ranked(three, "abdc") + ranked(far, "abcd")
+    lists = find_lists(every, "m")
+    assert lists.n == 4  # at N = 9 not all contexts have values
+    assert lists.speakers == {one: 4, three: 4, far: 4}
+    assert (lists.usable("easy")[one], lists.usable("hard")[one]) == ({"d"}, {"a"})
+    assert find_lists(first, "m", 9).usable("easy") == {one: {"a"}}
+    assert find_lists(first, "m", quantile=0.5).usable("easy") == {one: {"c", "d"}}
     with pytest.raises(InputError, match="no values at N = 5; it has N = 4, 9"):
-        find_extremes(every[:8], "m", 5, 0.25)
+        find_lists(first, "m", 5)
     with pytest.raises(InputError, match="no value of 'x'"):
-        find_extremes(every, "x", None, 0.25)
-    far = Context("t", "f", "1")
-    found = overlap_records({**extremes, far: extremes[one]}, {**counts, far: 4})
-    assert [(r.metric, r.value) for r in found if "_mean" not in r.metric] == [
-        (f"jaccard_{kind}", float(getattr(extremes[one], kind) == getattr(extremes[three], kind)))
-        for kind in ("easy", "hard")
+        find_lists(every, "x")
+    with pytest.raises(InputError, match="no number of speakers N that all contexts have"):
+        find_lists(ranked(one, "abcd") + ranked(three, "abcd", n=9), "m")
+    found = overlap_records(lists)
+    assert [(r.metric, r.value) for r in found] == [
+        ("jaccard_easy", 0),
+        ("jaccard_hard", 1),
+        ("jaccard_easy_mean", 0),
+        ("jaccard_hard_mean", 1),
     ]
     first, mean = found[0], found[2]
-    assert first.params == {"across": "n_utts", "a": "s/e L=1", "b": "s/e L=3"}
-    assert first.counts == {"a": 1, "b": 1, "both": int(first.value), "speakers": 4}
-    assert (mean.metric, mean.params, mean.counts) == ("jaccard_easy_mean", {"across": "n_utts"}, {"pairs": 1})
-    assert (mean.value, mean.notes) == (first.value, first.notes)
+    assert first.params == {"across": "n_utts", "a": "s/e L=1", "b": "s/e L=3", "N": 4}
+    assert first.counts == {"a": 1, "b": 1, "both": 0, "speakers": 4}
+    assert (mean.params, mean.counts, mean.notes) == ({"across": "n_utts", "N": 4}, {"pairs": 1}, first.notes)
+
+
+def test_lists_that_are_mostly_ties_are_left_out_and_the_number_of_speakers_with_most_lists_is_taken():
+    one, three = Context("s", "e", "1"), Context("s", "e", "3")
+    every = [
+        *ranked(one, "aBCDEfgh", n=5),
+        *ranked(three, "abcdefGH", n=5),
+        *ranked(one, "abcdefgh", n=7),
+        *ranked(three, "abcdefGH", n=7),
+        *ranked(one, "abcdefgh", n=8),
+        *ranked(three, "abcdefgh", n=8),
+    ]
+    lists = find_lists(every, "m", 5)
+    assert lists.usable("hard") == {three: {"a", "b"}}
+    assert lists.usable("easy") == {one: {"g", "h"}, three: {"f", "g", "h"}}  # of three, one is there by a tie
+    assert lists.refused() == ["hard speakers of s/e L=1: 5 of 8"]
+    assert {r.metric for r in overlap_records(lists)} == {"jaccard_easy", "jaccard_easy_mean"}
+    assert find_lists(every, "m").n == 7
+    assert find_lists(every, "m").refused() == []
+
+
+def test_speakers_are_ranked_by_the_mean_of_the_draws():
+    context = Context("s", "e", "1")
+    draws = {"a": (0.0, 1.0), "b": (0.5, 0.25), "c": (1.0, 0.5)}
+    values = [(context, SpeakerValue("m", spk, 3, "1", found[0], found)) for spk, found in draws.items()]
+    lists = find_lists(values, "m")
+    assert (lists.usable("easy"), lists.usable("hard")) == ({context: {"c"}}, {context: {"b"}})
+
+
+@pytest.mark.parametrize(
+    ("other", "axes"),
+    [
+        (Context("mine", "x", "1", "lazy-informed"), []),
+        (Context("mine", "x", "1", "semi-informed"), ["attacker"]),
+        (Context("mine", "y", "1", "semi-informed"), ["attacker"]),
+        (Context("yours", "x", "1", "semi-informed"), ["system", "attacker"]),
+        (Context("yours", "x", "1", "lazy-informed"), ["system"]),
+        (Context("original", "x", "1", "unprotected"), ["system"]),
+        (Context("original", "x", "3", "unprotected"), ["system", "n_utts"]),
+        (Context("original", "y", "1", "unprotected"), ["system", "attacker"]),
+    ],
+)
+def test_an_attacker_on_original_speech_is_compared_with_itself_on_anonymised_speech(other, axes):
+    assert Context("mine", "x", "1", "lazy-informed").differs_in(other) == axes
+    assert other.differs_in(Context("mine", "x", "1", "lazy-informed")) == axes
 
 
 def test_side_files_are_named_by_the_records(tmp_path):
@@ -435,9 +487,32 @@ def test_side_files_are_named_by_the_records(tmp_path):
     assert not list(tmp_path.glob("y.[!j]*"))
 
 
+def test_values_of_draws_share_a_row_and_tables_without_them_are_read_as_before(tmp_path):
+    values = [
+        SpeakerValue("m", "a", 2, "1", 0.25, (0.25, 1 / 3, 1), "hard"),
+        SpeakerValue("m", "b", 2, "1", 2 / 3),
+    ]
+    write_speaker_values(tmp_path / "x.tsv", values)
+    lines = ["metric\tspeaker\tN\tL\tvalue\tdraws\tlist", "m\ta\t2\t1\t0.25\t0.25,0.333333,1\thard"]
+    assert (tmp_path / "x.tsv").read_text().splitlines() == [*lines, f"m\tb\t2\t1\t{2 / 3}\t-\t-"]
+    assert read_speaker_values(tmp_path / "x.tsv") == [values[0]._replace(draws=(0.25, 0.333333, 1)), values[1]]
+    (tmp_path / "y.tsv").write_text(f"metric\tspeaker\tN\tL\tvalue\nm\tb\t2\t1\t{2 / 3}\n")
+    assert read_speaker_values(tmp_path / "y.tsv") == values[1:]
+    assert (values[0].score, values[1].score) == (pytest.approx(19 / 36), 2 / 3)
+    with pytest.raises(InputError, match="no such file"):
+        read_speaker_values(tmp_path / "z.tsv")
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
-    [("", 1), ("metric\tspeaker\tN\tL\tworth\n", 1), ("metric\tspeaker\tN\tL\tvalue\nm\ta\tx\t1\t0\n", 2)],
+    [
+        ("", 1),
+        ("metric\tspeaker\tN\tL\tworth\n", 1),
+        ("metric\tspeaker\tN\tL\tvalue\nm\ta\tx\t1\t0\n", 2),
+        ("metric\tspeaker\tN\tL\tvalue\tdraws\n", 1),
+        ("metric\tspeaker\tN\tL\tvalue\tdraws\tlist\nm\ta\t2\t1\t0\t1,x\t-\n", 2),
+        ("metric\tspeaker\tN\tL\tvalue\tdraws\tlist\nm\ta\t2\t1\t0\n", 2),
+    ],
 )
 def test_tables_that_hold_no_speaker_values_are_refused(tmp_path, text, line):
     (tmp_path / "x.speakers.tsv").write_text(text)

@@ -1,8 +1,10 @@
 from itertools import combinations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import hypergeom
 
 from vpeval.metrics.jaccard import extreme_speakers, jaccard
 
@@ -18,6 +20,15 @@ def test_speakers_who_tie_with_the_last_of_a_list_belong_to_it():
     found = extreme_speakers({"a": 1, "b": 1, "c": 1, "d": 0.5, "e": 0}, 0.2)
     assert found.easy == {"a", "b", "c"}
     assert found.hard == {"e"}
+
+
+def test_a_list_is_of_use_if_at_least_half_of_it_would_be_there_without_ties():
+    twice = extreme_speakers({"a": 1, "b": 1, "c": 0.5, "d": 0, "e": 0, "f": 0}, 0.2)
+    assert twice.size == 1
+    assert twice.usable("easy") == {"a", "b"}
+    assert twice.usable("hard") is None
+    same = extreme_speakers(dict.fromkeys("abcdefgh", 1.0))
+    assert (same.size, same.easy, same.usable("easy"), same.usable("hard")) == (2, set("abcdefgh"), None, None)
 
 
 def test_a_list_is_never_empty():
@@ -47,3 +58,11 @@ def test_the_chance_level_is_the_mean_over_all_lists_of_that_size(n, data):
 def test_the_chance_level_of_large_lists_is_about_q_over_two_minus_q():
     speakers = [f"s{k}" for k in range(1000)]
     assert jaccard(speakers[:100], speakers[:100], 1000).chance == pytest.approx(0.1 / 1.9, rel=0.01)
+
+
+def test_the_chance_level_of_thousands_of_speakers_is_the_hypergeometric_mean():
+    a, b, n = 5506, 11012, 22024
+    speakers = [f"s{k}" for k in range(n)]
+    both = np.arange(min(a, b) + 1)
+    wanted = float(hypergeom.pmf(both, n, a, b) @ (both / (a + b - both)))
+    assert jaccard(speakers[:a], speakers[:b], n).chance == pytest.approx(wanted)

@@ -18,7 +18,7 @@ from matplotlib.ticker import NullFormatter, NullLocator
 from vpeval.figures.drawing import INK, LINES, MARKERS, MUTED, grid, legend
 from vpeval.figures.run_results import Entry, Results, Series, length_order, length_title, speaker_values
 from vpeval.measures.base import SpeakerValue
-from vpeval.measures.speaker_overlap import Context, find_extremes, overlap_records
+from vpeval.measures.speaker_overlap import Context, find_lists, overlap_records
 from vpeval.metrics.jaccard import jaccard
 from vpeval.records.metrics import describe
 from vpeval.records.names import ORIGINAL
@@ -26,7 +26,6 @@ from vpeval.records.names import ORIGINAL
 _ROWS = ("singling_out", "linkability", "one_minus_eer")
 _CHANCE = (0, (1, 1.5))
 _METRIC = "linkability"
-_QUANTILE = 0.1
 _KINDS = {"easy": "easy to link", "hard": "hard to link"}
 _EASY, _HARD = "#c8500a", "#0a6fb5"
 _AXES = {"n_utts": "utterances L", "attacker": "attack models", "system": "systems"}
@@ -184,7 +183,8 @@ def jaccard_heatmap(results: Results) -> Figure | None:
     values = _values(results)
     if not values:
         return None
-    extremes, sizes = find_extremes(values, _METRIC, None, _QUANTILE)
+    lists = find_lists(values, _METRIC)
+    extremes, sizes = lists.extremes, lists.speakers
     contexts = sorted(extremes, key=lambda c: (c.system != ORIGINAL, c.system, c.attacker, length_order(c.n_utts)))
     if len(contexts) < 2:
         return None
@@ -207,7 +207,7 @@ def mean_jaccard(results: Results) -> Figure | None:
     values = _values(results)
     if not values:
         return None
-    records = [r for r in overlap_records(*find_extremes(values, _METRIC, None, _QUANTILE)) if "_mean" in r.metric]
+    records = [r for r in overlap_records(find_lists(values, _METRIC)) if "_mean" in r.metric]
     axes_names = [name for name in _AXES if any(record.params["across"] == name for record in records)]
     if not axes_names:
         return None
@@ -235,10 +235,10 @@ def mean_jaccard(results: Results) -> Figure | None:
     return figure
 
 
-def _values(results: Results) -> list[tuple[str, str, SpeakerValue]]:
-    """(system, attack, value) of every speaker."""
+def _values(results: Results) -> list[tuple[Context, SpeakerValue]]:
+    """The values of every speaker with their contexts."""
     return [
-        (entry.record.system, results.attack(entry.series), value)
+        (Context(entry.record.system, results.attack(entry.series), value.L), value)
         for entry, value in speaker_values(results.strongest(results.select(_METRIC)), _METRIC)
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -196,8 +196,8 @@ class SpeakerValue(NamedTuple):
         return fmean(self.draws) if self.draws else self.value
 
 
-_COLUMNS = ["metric", "speaker", "N", "L", "value"]
-_MORE = ["draws", "list"]
+_OLDER = ["metric", "speaker", "N", "L", "value"]
+_COLUMNS = [*_OLDER, "draws", "list"]
 _NONE = "-"
 
 
@@ -256,43 +256,40 @@ def _complete(
     return record.tagged({**tags, **({"gender": record.gender} if record.gender else {})})
 
 
-def write_speaker_values(path: str | PathLike[str], values: Sequence[SpeakerValue]) -> None:
-    """Write the values in the order given, atomically; draws and lists have columns if there are any."""
-    long = any(value.draws or value.extreme for value in values)
-    rows = ["\t".join(_COLUMNS + _MORE * long)]
+def write_speaker_values(path: str | PathLike[str], values: Iterable[SpeakerValue]) -> None:
+    """Write the values in the order given, atomically."""
+    rows = ["\t".join(_COLUMNS)]
     for metric, speaker, n, n_utts, value, draws, extreme in values:
-        more = f"\t{','.join(map('{:g}'.format, draws)) or _NONE}\t{extreme or _NONE}" if long else ""
-        rows.append(f"{metric}\t{speaker}\t{n}\t{n_utts}\t{value}{more}")
+        several = ",".join(map("{:g}".format, draws)) or _NONE
+        rows.append(f"{metric}\t{speaker}\t{n}\t{n_utts}\t{value}\t{several}\t{extreme or _NONE}")
     write_text(path, "\n".join([*rows, ""]))
 
 
 def read_speaker_values(path: str | PathLike[str]) -> list[SpeakerValue]:
-    """Read the values; a line that does not parse is an error with its number."""
-    every = [*_COLUMNS, *_MORE]
-    columns = every if _first_line(path).split() == every else _COLUMNS
-    rows = list(read_rows(path, *columns))
-    if not rows or rows[0][1] != columns:
-        known = f"{' '.join(_COLUMNS)}, or these and {' '.join(_MORE)}"
-        raise InputError(f"the first line must be {known}; is this a .speakers.tsv file?", path, 1)
+    """Read the values, also of older tables without draws; a line that does not parse is an error with its number."""
+    first = _first_line(path)
+    if first not in (_OLDER, _COLUMNS):
+        raise InputError(f"the first line must be {' '.join(_COLUMNS)}; is this a .speakers.tsv file?", path, 1)
     values = []
-    for line, (metric, speaker, n, n_utts, value, *more) in rows[1:]:
-        listed, extreme = ("" if word == _NONE else word for word in more or (_NONE, _NONE))
+    for line, (metric, speaker, n, n_utts, value, *more) in list(read_rows(path, *first))[1:]:
+        several, extreme = ("" if word == _NONE else word for word in more or (_NONE, _NONE))
         try:
-            draws = tuple(map(to_number, listed.split(","))) if listed else ()
+            draws = tuple(map(to_number, several.split(","))) if several else ()
             found = SpeakerValue(metric, speaker, int(to_number(n)), n_utts, to_number(value), draws, extreme)
         except ValueError:
-            what = f"N '{n}' and value '{value}'" + (f" and draws '{listed}'" if listed else "")
+            what = f"N '{n}' and value '{value}'" + (f" and draws '{several}'" if several else "")
             raise InputError(f"{what} must be numbers", path, line) from None
         values.append(found)
     return values
 
 
-def _first_line(path: str | PathLike[str]) -> str:
+def _first_line(path: str | PathLike[str]) -> list[str]:
+    """The fields of the first line, without reading more."""
     try:
         with open(path, "rb") as file:
-            return file.readline().decode("utf-8", "replace")
-    except OSError:
-        return ""  # what is wrong is said by whoever reads all of it
+            return file.readline().decode("utf-8", "replace").split()
+    except FileNotFoundError:
+        raise InputError("no such file", path) from None
 
 
 def split_paths(names: str) -> list[Path]:

@@ -24,6 +24,7 @@ from vpeval.data.attributes import Attribute, combined, read_attributes, read_ta
 from vpeval.embeddings.speaker_vectors import Embeddings, join, read_embeddings, read_pooled
 from vpeval.measures.base import RECORDS, AttackResult, Input, Resampling, Scores, SpeakerValue, option, split_paths
 from vpeval.metrics.intervals import interval_notes, mean_intervals, multiplicities, studentised_interval
+from vpeval.metrics.jaccard import KINDS, extreme_speakers
 from vpeval.metrics.linkability import continued, linkability_at, rank_counts, subsample_ranks
 from vpeval.records.record import Record
 
@@ -173,6 +174,8 @@ class Curve:
     notes: Mapping[str, Any]
     candidates: Sequence[float] = ()
     """Among how many of the N the attacker has to choose, where side information excludes the others."""
+    draws: Floats | None = None
+    """The values of every random draw: draw × N × speaker."""
 
     def records(self, options: Resampling) -> list[Record]:
         """Means over the speakers, with their intervals."""
@@ -189,13 +192,21 @@ class Curve:
         return records
 
     def per_speaker(self) -> list[SpeakerValue]:
-        """The values that the records are means of."""
-        name = str(self.n_utts or "all")
-        return [
-            SpeakerValue(self.metric, speaker, n, name, value)
-            for n, row in zip(self.sizes, self.values.tolist(), strict=True)
-            for speaker, value in zip(self.speakers, row, strict=True)
-        ]
+        """The values that the records are means of, with those of the draws, and who is easy or hard to attack."""
+        length, found = str(self.n_utts or "all"), []
+        for i, (n, row) in enumerate(zip(self.sizes, self.values.tolist(), strict=True)):
+            drawn = [()] * len(row) if self.draws is None else map(_rounded, self.draws[:, i].T.tolist())
+            several = zip(self.speakers, row, drawn, strict=True)
+            values = [SpeakerValue(self.metric, spk, n, length, value, draws) for spk, value, draws in several]
+            ends = extreme_speakers({value.speaker: value.score for value in values})
+            list_of = {spk: kind for kind in KINDS for spk in ends.usable(kind) or ()}
+            found += [value._replace(extreme=list_of.get(value.speaker, "")) for value in values]
+        return found
+
+
+def _rounded(draws: Sequence[float]) -> tuple[float, ...]:
+    """The values of draws as they are written, so that who reads them finds the same ties."""
+    return tuple(float(f"{value:g}") for value in draws)
 
 
 def warn_about_shared_utts(enroll: Embeddings, test: Embeddings) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vpeval.asv.backend import Comparison
+from vpeval.core.arrays import Counts, Floats
 from vpeval.core.errors import InputError
 from vpeval.embeddings.speaker_vectors import Embeddings
 from vpeval.measures.base import Measure, Scorer, Scores, SpeakerValue, option
@@ -22,6 +23,7 @@ from vpeval.measures.legal import (
     SideInformation,
     Sizes,
     UseCase,
+    UtteranceGroup,
     candidates,
     extrapolate,
     linkability_law,
@@ -33,7 +35,7 @@ from vpeval.measures.legal import (
 )
 from vpeval.metrics.linkability import linkability, picked
 from vpeval.metrics.one_minus_eer import compare_all
-from vpeval.metrics.ranks import count_rivals_within
+from vpeval.metrics.ranks import count_rivals, count_rivals_within
 from vpeval.metrics.vectors import Similarity, Vectors
 from vpeval.records.metrics import KEY, LEGAL, LINKABILITY, PERCENT, SHARE, SUMMARY, Metric, Success
 from vpeval.records.record import Record
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from vpeval.plan.recipe import Sides
 
 _SIZES = ("N", "L")
+PAPER_DRAWS = 5
 METRICS = (
     Metric(
         "linkability",
@@ -117,7 +120,8 @@ class Options(PopulationOptions):
 
     n_enroll: Sizes = sizes_option("--n-enroll", "20,100,all", "numbers N' of enrolment speakers", least=2)
     n_utts: Sizes = sizes_option("--n-utts", "1,3,30,all", "numbers L of utterances per test vector")
-    draws: int = option(0, "random draws; 0: exact expectation (0)")
+    draws: int = option(0, "random draws of enrolment speakers; 0: exact expectation (0)")
+    utt_draws: int = option(1, "random draws of test utterances, for the values of speakers (1)", least=1)
 
 
 def score_linkability(
@@ -127,7 +131,10 @@ def score_linkability(
 
     Test speakers who are not enrolled cannot be linked: they are left out and counted. Enrolment speakers without test
     utterances are distractors. `case` adds linkability with side information, and for more speakers than there are.
+    The records are about the first draw of test utterances; the values of speakers have all draws.
     """
+    if options.draws and options.utt_draws > 1:
+        raise InputError("--draws and --utt-draws exclude each other; choose what is drawn again")
     owner = enroll.places(test)
     enrolled = np.flatnonzero(owner >= 0)
     if not len(enrolled):
@@ -144,6 +151,7 @@ def score_linkability(
     notes = {"seed": seed} if draws else {}
     per_speaker: list[SpeakerValue] = []
     scores = Scores([], per_speaker)
+    further = _further_draws(references, test, owner, comparison, parts, sizes, options)
     for part in parts:
         x = comparison.test(test.means(part.who, part.n_utts, seed))
         compared = compare_all(references, x, owner[part.who], sizes, resamples, seed, comparison.similarity)
@@ -155,7 +163,19 @@ def score_linkability(
             **({"not_enrolled": absent} if (absent := len(test.speakers) - len(enrolled)) else {}),
         }
         names = [test.speakers[s] for s in part.who]
-        curve = Curve("linkability", part.n_utts, sizes, names, link.per_speaker, link.chance, estimator, counts, notes)
+        drawn = np.array([link.per_speaker, *further[part.n_utts]]) if part.n_utts in further else link.drawn
+        curve = Curve(
+            "linkability",
+            part.n_utts,
+            sizes,
+            names,
+            link.per_speaker,
+            link.chance,
+            estimator,
+            counts,
+            notes,
+            draws=drawn,
+        )
         found = curve.records(options)
         scores.records.extend(found)
         if case.population is not None:
@@ -172,6 +192,27 @@ def score_linkability(
             record = Record("one_minus_eer", eer.value, params=params, counts=counts, notes=about)
             scores.records.append(record.with_interval(eer.interval))
     return scores
+
+
+def _further_draws(
+    references: Vectors,
+    test: Embeddings,
+    owner: Counts,
+    comparison: Comparison,
+    parts: Sequence[UtteranceGroup],
+    sizes: Sequence[int],
+    options: Options,
+) -> dict[int | None, list[Floats]]:
+    """The exact linkability N' × speaker at every L, with other test utterances in each draw after the first."""
+    found: dict[int | None, list[Floats]] = {}
+    for draw in range(1, options.utt_draws):
+        for part in parts:
+            if part.n_utts:
+                means = test.means(part.who, part.n_utts, options.seed, f"utterances of draw {draw}")
+                rivals = count_rivals(references, comparison.test(means), owner[part.who], comparison.similarity)
+                link = linkability(rivals, len(references), sizes)
+                found.setdefault(part.n_utts, []).append(link.per_speaker)
+    return found
 
 
 def _with_side(
@@ -228,14 +269,16 @@ class LinkabilityResult(PopulationResult):
 
     @property
     def sizes(self) -> list[str]:
-        """Numbers of enrolment speakers and of utterances."""
-        return ["--n-enroll", f"{self.plan.legal_sizes}?", "--n-utts", f"{self.plan.legal_utts},all?"]
+        """Numbers of enrolment speakers, of utterances and of draws."""
+        drawn = ["--utt-draws", str(PAPER_DRAWS)]
+        return ["--n-enroll", f"{self.plan.legal_sizes}?", "--n-utts", f"{self.plan.legal_utts},all?", *drawn]
 
     def score(self, enroll: Embeddings, test: Embeddings, comparison: Comparison, case: UseCase) -> Scores:
         """Link those who are enrolled."""
         n_enroll = parse_sizes("legal_sizes", None, self.plan.legal_sizes, least=2)
         n_utts = parse_sizes("legal_utts", None, f"{self.plan.legal_utts},all")
-        options = Options(self.resampling.resamples, self.resampling.seed, n_enroll=n_enroll, n_utts=n_utts)
+        resamples, seed = self.resampling.resamples, self.resampling.seed
+        options = Options(resamples, seed, n_enroll=n_enroll, n_utts=n_utts, utt_draws=PAPER_DRAWS)
         return score_linkability(enroll, test.with_speakers(enroll.speakers), comparison, options, case)
 
 

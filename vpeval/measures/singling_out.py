@@ -182,16 +182,18 @@ class _Attack:
                 singling_out_within(vectors, owner, tested, counts, sizes, groups, options.seed, draw, similarity)
             )
         speakers = [self.enroll.speakers[s] for s in chosen]
+        per_draw = np.array([found[0].per_speaker for found in draws])
         plain = Curve(
             "singling_out",
             self.part.n_utts,
             sizes,
             speakers,
-            np.mean([found[0].per_speaker for found in draws], axis=0),
+            per_draw.mean(axis=0),
             np.mean([found[0].chance for found in draws], axis=0),
             {"draws": options.draws},
             self._counts(chosen, counts),
             {"seed": options.seed, "folds": int(counts.max()), "paper_chance": math.exp(-1)},
+            draws=per_draw,
         )
         curves = [plain]
         for number, (side, group) in enumerate(zip(sides, groups[1:], strict=True), start=1):
@@ -209,6 +211,7 @@ class _Attack:
                         counts={**plain.counts, "enroll_speakers": len(known)},
                         notes={"seed": options.seed, "folds": int(counts.max())},
                         candidates=[float(candidates(group, owner[known], n).mean()) for n in sizes],
+                        draws=None,
                     )
                 )
         return curves

@@ -9,8 +9,9 @@ from itertools import combinations
 
 from vpeval.core.errors import InputError
 from vpeval.measures.base import SpeakerValue
-from vpeval.metrics.jaccard import Extremes, extreme_speakers, jaccard
+from vpeval.metrics.jaccard import KINDS, QUANTILE, Extremes, extreme_speakers, jaccard
 from vpeval.records.metrics import SPEAKERS, Metric
+from vpeval.records.names import ORIGINAL
 from vpeval.records.record import Record
 
 _SHARE = {"group": SPEAKERS, "range": (0.0, 1.0), "requires": ("across", "chance")}
@@ -20,71 +21,113 @@ METRICS = tuple(
         ("", "Overlap", "The Jaccard overlap of the lists of {} speakers of two contexts."),
         ("_mean", "Mean overlap", "The mean overlap of {} speakers over pairs of contexts."),
     )
-    for kind in ("easy", "hard")
+    for kind in KINDS
 )
 
 
 @dataclass(frozen=True, order=True)
 class Context:
-    """Under what circumstances the speakers were scored."""
+    """Under what circumstances the speakers were scored.
+
+    With original speech, other attack models are possible than with a system: across these two, `attack_model` is not
+    compared.
+    """
 
     system: str
     attacker: str
     n_utts: str
+    attack_model: str = ""
 
     def differs_in(self, other: Context) -> list[str]:
         """The names of the circumstances that differ."""
-        return [name for name in vars(self) if getattr(self, name) != getattr(other, name)]
+        found = [name for name in ("system", "attacker", "n_utts") if getattr(self, name) != getattr(other, name)]
+        same_speech = (self.system == ORIGINAL) == (other.system == ORIGINAL)
+        if same_speech and self.attack_model != other.attack_model and "attacker" not in found:
+            found.append("attacker")
+        return found
 
     def __str__(self) -> str:
         return f"{self.system}/{self.attacker} L={self.n_utts}"
 
 
-def find_extremes(
-    values: Iterable[tuple[str, str, SpeakerValue]], metric: str, n: int | None, quantile: float
-) -> tuple[dict[Context, Extremes], dict[Context, int]]:
-    """Easy and hard speakers, and the number of speakers, in every context.
+@dataclass(frozen=True)
+class Lists:
+    """Easy and hard speakers in every context, among N; `speakers` is how many were ranked."""
 
-    `values` are (system, attacker, value); `n` None takes the smallest N of a context: at the largest, linkability is
-    either 0 or 1 and speakers can hardly be ranked.
+    n: int
+    extremes: Mapping[Context, Extremes]
+    speakers: Mapping[Context, int]
+
+    def usable(self, kind: str) -> dict[Context, frozenset[str]]:
+        """The lists of a kind (`KINDS`) that are not mostly ties."""
+        found = {context: ends.usable(kind) for context, ends in self.extremes.items()}
+        return {context: speakers for context, speakers in found.items() if speakers is not None}
+
+    def refused(self) -> list[str]:
+        """The lists that are mostly ties, in words."""
+        return [
+            f"{kind} speakers of {context}: {len(getattr(ends, kind))} of {self.speakers[context]}"
+            for context, ends in self.extremes.items()
+            for kind in KINDS
+            if ends.usable(kind) is None
+        ]
+
+
+def find_lists(
+    values: Iterable[tuple[Context, SpeakerValue]], metric: str, n: int | None = None, quantile: float = QUANTILE
+) -> Lists:
+    """The easy and the hard speakers of every context; `values` have the contexts that they belong to.
+
+    `n` None takes the number of speakers N, of those that all contexts have, with most lists that are not mostly ties;
+    of several the smallest, as linkability is either 0 or 1 at the largest.
     """
     tables: dict[Context, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    for system, attacker, value in values:
+    for context, value in values:
         if value.metric == metric:
-            tables[Context(system, attacker, value.L)][value.N][value.speaker] = value.value
+            tables[context][value.N][value.speaker] = value.score
     if not tables:
         raise InputError(f"no value of '{metric}' in these files; choose another --metric")
-    extremes, sizes = {}, {}
     for context, table in sorted(tables.items()):
         if n is not None and n not in table:
             raise InputError(f"{context} has no values at N = {n}; it has N = {', '.join(map(str, sorted(table)))}")
-        scores = table[min(table) if n is None else n]
-        extremes[context], sizes[context] = extreme_speakers(scores, quantile), len(scores)
-    return extremes, sizes
+    common = set.intersection(*(set(table) for table in tables.values()))
+    if not common:
+        raise InputError("there is no number of speakers N that all contexts have; compare results of one corpus")
+    found = [_lists_at(tables, size, quantile) for size in (sorted(common) if n is None else [n])]
+    return max(found, key=lambda lists: sum(len(lists.usable(kind)) for kind in KINDS))
 
 
-def overlap_records(extremes: Mapping[Context, Extremes], sizes: Mapping[Context, int]) -> list[Record]:
-    """Jaccard overlaps of all contexts that differ in one circumstance, then their mean per circumstance."""
+def _lists_at(tables: Mapping[Context, Mapping[int, Mapping[str, float]]], n: int, quantile: float) -> Lists:
+    scores = {context: table[n] for context, table in sorted(tables.items())}
+    extremes = {context: extreme_speakers(each, quantile) for context, each in scores.items()}
+    return Lists(n, extremes, {context: len(each) for context, each in scores.items()})
+
+
+def overlap_records(lists: Lists) -> list[Record]:
+    """Jaccard overlaps of all contexts that differ in one circumstance, then their mean per circumstance.
+
+    Lists that are mostly ties take no part.
+    """
+    usable = {kind: lists.usable(kind) for kind in KINDS}
     records: list[Record] = []
     means: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for a, b in combinations(extremes, 2):
+    for a, b in combinations(lists.extremes, 2):
         if len(axis := a.differs_in(b)) != 1:
             continue
-        for kind in ("easy", "hard"):
-            lists = getattr(extremes[a], kind), getattr(extremes[b], kind)
-            n = max(sizes[a], sizes[b])
-            overlap = jaccard(*lists, n)
-            params = {"across": axis[0], "a": str(a), "b": str(b)}
+        for kind, found in usable.items():
+            if a not in found or b not in found:
+                continue
+            n = max(lists.speakers[a], lists.speakers[b])
+            overlap = jaccard(found[a], found[b], n)
+            params = {"across": axis[0], "a": str(a), "b": str(b), "N": lists.n}
             notes = {"chance": overlap.chance}
-            counts = {"a": len(lists[0]), "b": len(lists[1]), "both": len(lists[0] & lists[1]), "speakers": n}
+            counts = {"a": len(found[a]), "b": len(found[b]), "both": len(found[a] & found[b]), "speakers": n}
             record = Record(f"jaccard_{kind}", overlap.value, params=params, counts=counts, notes=notes)
             records.append(record)
             means[record.metric, axis[0]].append(record)
     for (metric, across), group in sorted(means.items()):
         chance = sum(record.notes["chance"] for record in group) / len(group)
         value = sum(record.value for record in group) / len(group)
-        counts = {"pairs": len(group)}
-        records.append(
-            Record(f"{metric}_mean", value, params={"across": across}, counts=counts, notes={"chance": chance})
-        )
+        params, counts = {"across": across, "N": lists.n}, {"pairs": len(group)}
+        records.append(Record(f"{metric}_mean", value, params=params, counts=counts, notes={"chance": chance}))
     return records

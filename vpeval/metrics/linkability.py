@@ -77,10 +77,11 @@ def picked(n_all: int, n: int) -> Floats:
 
 @dataclass(frozen=True)
 class Linkability:
-    """Linkage probabilities, one row per value of N' and one column per test speaker."""
+    """Linkage probabilities, one row per value of N' and one column per test speaker; `drawn` are those of draws."""
 
     n_enroll: tuple[int, ...]
     per_speaker: NDArray[np.float64]
+    drawn: NDArray[np.float64] | None = None
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -104,19 +105,21 @@ def linkability(rivals: Rivals, n_all: int, n_enroll: Sequence[int], draws: int 
     if not all(1 <= n <= n_all for n in n_enroll):
         raise ValueError(f"N' must lie between 1 and {n_all}: {list(n_enroll)}")
     k = rivals.above + rivals.tied
-    rows = _draw(k, n_all, n_enroll, draws, seed) if draws else [none_drawn(n_all, n)[k] for n in n_enroll]
-    return Linkability(tuple(n_enroll), np.array(rows))
+    if draws:
+        drawn = _draw(k, n_all, n_enroll, draws, seed)
+        return Linkability(tuple(n_enroll), drawn.mean(axis=0), drawn)
+    return Linkability(tuple(n_enroll), np.array([none_drawn(n_all, n)[k] for n in n_enroll]))
 
 
 def _draw(k: Counts, n_all: int, n_enroll: Sequence[int], draws: int, seed: int) -> NDArray[np.float64]:
-    """Share of the draws in which no rival is among the first N'-1 of a random order of the others."""
-    linked = np.zeros((len(n_enroll), len(k)))
+    """Whether in every draw (row) no rival is among the first N'-1 of a random order of the others."""
+    linked = np.zeros((draws, len(n_enroll), len(k)))
     for draw in range(draws):
         rng = generator(seed, f"linkability draw {draw}")
         # Only the places of the K rivals in the order matter: a random subset of the M-1 places.
         first = np.array([rng.choice(n_all - 1, count, replace=False).min(initial=n_all) for count in k])
-        linked += first >= np.array(n_enroll)[:, None] - 1
-    return linked / draws
+        linked[draw] = first >= np.array(n_enroll)[:, None] - 1
+    return linked
 
 
 EXACT = 512

@@ -49,7 +49,12 @@ def test_numbers_tags_and_names_of_the_attack_are_those_of_the_record(path):
         0.9015,
         0.999,
         {"N": 20, "L": "all", "estimator": "exact"},
-        notes={"attack_model": "unprotected", "attack_model_legal": "Original", "chance": 0.05},
+        notes={
+            "attack_model": "unprotected",
+            "attack_model_legal": "Original",
+            "chance": 0.05,
+            "published": "results_legal.txt",
+        },
         system="original",
         set="toy_all",
         condition="oo",

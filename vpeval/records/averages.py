@@ -14,7 +14,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from vpeval.core.errors import InputError
-from vpeval.records.names import SetName
+from vpeval.records.names import OTHER_DATA, PUBLICATION, PUBLISHED, TRAINED_ON, SetName
 from vpeval.records.record import TAGS, Record
 
 
@@ -69,7 +69,10 @@ def of_all_speakers(records: Iterable[Record]) -> list[Record]:
 
 _OWN = "enroll"
 """The parameter that a set has for itself."""
-_COMMON = ("attack_model", "attack_model_legal", "scoring", "calibration", "unit", "no_cost")
+_COMMON = (
+    *("attack_model", "attack_model_legal", "scoring", "calibration", "unit", "no_cost"),
+    *(PUBLISHED, PUBLICATION, OTHER_DATA, TRAINED_ON),
+)
 """Notes that hold for an average as for the sets that it is over, where they agree."""
 
 

@@ -12,9 +12,10 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import read_lines
 from vpeval.editions.base import format_of, system_of
 from vpeval.records.metrics import known_metrics
-from vpeval.records.names import CONDITIONS, ORIGINAL
+from vpeval.records.names import CONDITIONS, ORIGINAL, PUBLISHED
 from vpeval.records.record import DATA_DIGEST, MODEL_DIGEST, Record, read_records
-from vpeval.results.published import HEADER, read_tables
+from vpeval.results.origins import told_apart
+from vpeval.results.published import BASELINES, HEADER, read_baselines, read_tables
 
 
 @dataclass(frozen=True)
@@ -39,17 +40,15 @@ def load(sources: Sequence[Source | str | PathLike[str]]) -> list[Record]:
     """
     numbers: dict[str, Record] = {}
     differing = 0
-    for given in sources:
-        source = given if isinstance(given, Source) else Source(Path(given))
-        for record in read(source):
-            known = numbers.setdefault(record.identity, record)
-            if known.value == record.value:
-                continue
-            if record.system != ORIGINAL or (_is_ours(known) and _is_ours(record)):
-                where = " ".join(filter(None, (record.system, record.set, record.condition)))
-                message = f"a second, different {record.metric} for {where}; give each run once, or another name to one"
-                raise InputError(message, source.path)
-            differing += 1
+    for record, path in read_all(sources):
+        known = numbers.setdefault(record.identity, record)
+        if known.value == record.value:
+            continue
+        if record.system != ORIGINAL or (_is_ours(known) and _is_ours(record)):
+            where = " ".join(filter(None, (record.system, record.set, record.condition)))
+            message = f"a second, different {record.metric} for {where}; give each run once, or another name to one"
+            raise InputError(message, path)
+        differing += 1
     if differing:
         logging.warning(f"{differing} numbers of the original data differ between the files; the first ones are used")
     _refuse_mixture(numbers.values())
@@ -58,8 +57,8 @@ def load(sources: Sequence[Source | str | PathLike[str]]) -> list[Record]:
 
 
 def _is_ours(record: Record) -> bool:
-    """Whether a record is of a table of this toolkit, with all digits, and not of a published file."""
-    return "attack_model" in record.notes or bool(record.files)
+    """Whether a record is of a table of this toolkit, with all digits, and not published."""
+    return PUBLISHED not in record.notes and ("attack_model" in record.notes or bool(record.files))
 
 
 def _refuse_mixture(records: Iterable[Record]) -> None:
@@ -92,8 +91,16 @@ def _refuse_origins(records: Iterable[Record]) -> None:
                 )
 
 
+def read_all(sources: Iterable[Source | str | PathLike[str]]) -> list[tuple[Record, Path]]:
+    """The records of some files, each with its file; systems and models of different origins have different names."""
+    given = [one if isinstance(one, Source) else Source(Path(one)) for one in sources]
+    found = [(record, source.path) for source in given for record in read(source)]
+    records = told_apart([record for record, _ in found])
+    return [(record, path) for record, (_, path) in zip(records, found, strict=True)]
+
+
 def read(source: Source) -> list[Record]:
-    """The records of one file of any kind, which its first line shows."""
+    """The records of one file of any kind, which its first line shows; those of result files are published ones."""
     path = source.path
     line, first = next(read_lines(path, blanks=True), (1, ""))
     if not first:
@@ -102,8 +109,11 @@ def read(source: Source) -> list[Record]:
         return _renamed(read_records(path), source)
     if first == HEADER:
         return _renamed(read_tables(path), source)
+    if first.startswith(BASELINES):
+        return _renamed(read_baselines(path), source)
     if found := format_of(first):
-        return found.read(path, source.system or system_of(path))
+        records = found.read(path, source.system or system_of(path))
+        return [record.with_notes({PUBLISHED: path.name}) for record in records]
     raise InputError("is neither a results file of the challenges, nor results.jsonl, nor published tables", path, line)
 
 

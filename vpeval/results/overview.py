@@ -11,19 +11,31 @@ from vpeval.editions.base import Rules
 from vpeval.editions.headline import eer_of, in_challenge_mode, is_eer, with_one_eer
 from vpeval.records.averages import averages
 from vpeval.records.metrics import OVERVIEW, describe, rank
-from vpeval.records.names import CONDITIONS, LAZY, ORIGINAL, SEMI, SetName, attack_model, partition_of
+from vpeval.records.names import (
+    CONDITIONS,
+    LAZY,
+    ORIGINAL,
+    OTHER_DATA,
+    PUBLISHED,
+    SEMI,
+    SetName,
+    attack_model,
+    partition_of,
+)
 from vpeval.records.record import Record
+from vpeval.results.origins import footnotes
+from vpeval.results.published import without_repeats
 from vpeval.results.text_tables import aligned, cell
 from vpeval.results.worst import with_choice
 
 
 def means(records: Iterable[Record]) -> list[Record]:
-    """Averages per partition.
+    """Averages per partition, and those that were published.
 
     Of recognition those of all speakers, with the large language model if there is one; of metrics with several
     estimators the challenge's, if it is there.
     """
-    records = [r for r in records if partition_of(r.set) and not (r.metric in ("wer", "cer") and r.gender)]
+    records = [r for r in without_repeats(records) if _is_averaged(r)]
     refuse_unlike(records)
     records = in_challenge_mode(records, lambda record: record)
     large = {(r.system, r.model) for r in records if r.metric == "wer" and r.params.get("lm") == "large"}
@@ -31,11 +43,22 @@ def means(records: Iterable[Record]) -> list[Record]:
     return with_choice(found, records)
 
 
+def _is_averaged(record: Record) -> bool:
+    if PUBLISHED in record.notes and record.set in ("dev", "test"):
+        return True
+    return bool(partition_of(record.set)) and not (record.metric in ("wer", "cer") and record.gender)
+
+
 def refuse_unlike(records: Iterable[Record]) -> None:
-    """Averages are compared only if they are over the same sets of a corpus, and by the same text rules."""
+    """Averages are compared only if they are over the same sets of a corpus, and by the same text rules.
+
+    Those on other data are shown, but not compared.
+    """
     sets: defaultdict[tuple[str, ...], defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     rules: dict[str, tuple[str, str]] = {}
     for record in records:
+        if OTHER_DATA in record.notes:
+            continue
         name = SetName.parse(record.set)
         if name and name.partition and record.system != ORIGINAL:
             key = record.metric, record.condition, record.model, name.corpus, name.partition
@@ -75,7 +98,7 @@ def overview(records: Iterable[Record], edition: str) -> str:
         cells = [cell(rows[key][name]) if name in rows[key] else "-" for name in partitions]
         names = [describe(one.metric).label, one.system, "-".join(one.condition), one.model]
         table.append([*names, *cells])
-    return aligned(table)
+    return aligned(table) + "".join(f"{line}\n" for line in footnotes(all_means))
 
 
 @dataclass(frozen=True)
@@ -93,8 +116,11 @@ class Standing:
 
 
 def ranking(records: Iterable[Record], rules: Rules) -> list[Standing]:
-    """Systems by class, the highest first, then by the first utility; those below every threshold come last."""
-    tests = [record for record in means(records) if record.set == "test"]
+    """Systems by class, the highest first, then by the first utility; those below every threshold come last.
+
+    Systems on other data are not ranked.
+    """
+    tests = [record for record in means(records) if record.set == "test" and OTHER_DATA not in record.notes]
     standings = []
     for system in dict.fromkeys(r.system for r in tests if r.system != ORIGINAL):
         own = [record for record in tests if record.system == system]

@@ -12,37 +12,44 @@ the file that `read_tables` has read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass
 from decimal import Decimal
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
-from vpeval.core.config import check_section, read_config
+from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import read_lines
-from vpeval.editions.base import editions
+from vpeval.editions.base import edition_of, editions
 from vpeval.editions.headline import eer_of
 from vpeval.listening.ratings import ATTACKER as LISTENERS
 from vpeval.listening.ratings import RANKS, VERIFICATION
 from vpeval.metrics.score_metrics import zebra_tag
+from vpeval.records.averages import averages
 from vpeval.records.metrics import describe, known_metrics
 from vpeval.records.names import (
     ASV_EVAL,
     ASV_EVAL_ANON,
-    ATTACK_MODELS,
     GENDERS,
     IGNORANT,
     LAZY,
     ORIGINAL,
+    PUBLICATION,
     PUBLISHED,
     SEMI,
     UNPROTECTED,
     SetName,
+    attack_model,
 )
 from vpeval.records.record import Record, fault
 
-PUBLISHED_FILE = Path(__file__).resolve().parents[2] / "conf/published.yaml"
+PUBLISHED_DIR = Path(__file__).resolve().parents[2] / "conf/published"
+BASELINES = "edition:"
+"""How a file of published baselines begins."""
+_OPTIONAL = {"attack", "recogniser", "lm"}
+_KEYS = {"system", "metric", "values"} | _OPTIONAL
 
 COLUMNS = ("table", "partition", "data", "gender", "metric", "attack", "kind", "system", "value")
 HEADER = "\t".join(COLUMNS)
@@ -55,7 +62,12 @@ _RECIPE = "vpc2020"
 _EDITION = "2020"
 _ORIG = "Orig"
 _DATA = {"LibriSpeech": ("libri", ""), "VCTK different": ("vctk", ""), "VCTK common": ("vctk", "common")}
-_ATTACKS = {IGNORANT: ("oa", ASV_EVAL), LAZY: ("aa", ASV_EVAL), SEMI: ("aa", ASV_EVAL_ANON)}
+_ATTACKS = {
+    UNPROTECTED: ("oo", ASV_EVAL),
+    IGNORANT: ("oa", ASV_EVAL),
+    LAZY: ("aa", ASV_EVAL),
+    SEMI: ("aa", ASV_EVAL_ANON),
+}
 _VERIFICATION = ("eer", "eer_rocch", "cllr", "min_cllr", "dsys", "zebra_population", "zebra_individual")
 _SIMILARITY = ("g_vd", "deid")
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
@@ -101,6 +113,17 @@ def render_tables(records: Iterable[Record]) -> str:
     cells = [(place, record) for record in records for place in record.notes.get(PLACES, ())]
     lines = [_line(record, place) for place, record in sorted(cells, key=lambda cell: int(cell[0]["line"]))]
     return "".join(f"{line}\n" for line in (HEADER, *lines))
+
+
+def without_repeats(records: Iterable[Record]) -> list[Record]:
+    """The records without the objective numbers of Table 18 that another table has as well."""
+    records = list(records)
+    known = {_number(record) for record in records if KIND not in record.params}
+    return [record for record in records if KIND not in record.params or _number(record) not in known]
+
+
+def _number(record: Record) -> tuple[str, ...]:
+    return record.metric, record.system, record.set, record.condition, record.attacker
 
 
 def _record(cell: _Cell, line: int, source: str) -> Record:
@@ -159,7 +182,7 @@ def _number_of(cell: _Cell) -> tuple[str, str, str, dict[str, str]]:
             return metric, "", "", {KIND: cell.kind} if cell.kind else {}
         heard = _one_of(f"listening_{cell.metric}", "metric", VERIFICATION)
         return heard, "oa", LISTENERS, {"estimator": metric, "scores": RANKS}
-    condition, attacker = _ATTACKS[_one_of(cell.attack, "attack", _ATTACKS)]
+    condition, attacker = _ATTACKS[_one_of(cell.attack, "attack", [name for name in _ATTACKS if name != UNPROTECTED])]
     return metric, condition, attacker, {KIND: cell.kind} if cell.kind else {}
 
 
@@ -203,7 +226,7 @@ def _line(record: Record, place: Mapping[str, object]) -> str:
 
 @dataclass(frozen=True)
 class Published:
-    """What an edition published: where, by which attack and models, and the numbers of every baseline."""
+    """What an edition published: where, by which attack and models, and the test averages of every baseline."""
 
     edition: str
     source: str
@@ -212,37 +235,83 @@ class Published:
     systems: Mapping[str, Mapping[str, Record]]
 
 
-def published(recipe: str, edition: str, path: Path = PUBLISHED_FILE) -> Published | None:
-    """The published numbers of an edition, if a recipe is on its corpus; None where it is not."""
-    config = read_config(path, *editions(), **dict.fromkeys(editions(), dict))
-    keys = {"recipe": str, "source": str, "attack": str, "models": str, "systems": dict}
-    found = {name: check_section(section, name, path, **keys) for name, section in config.items()}
-    own = found.get(edition)
-    if own is None or own["recipe"] != recipe:
+def baselines_file(edition: str) -> Path:
+    """The file of the published baselines of an edition."""
+    return PUBLISHED_DIR / f"{edition_of(edition).name}.yaml"
+
+
+def read_baselines(path: str | PathLike[str]) -> list[Record]:
+    """The records of a file of published baselines, in its order."""
+    config = _config(path)
+    found: dict[str, Record] = {}
+    for place, row in enumerate(config["numbers"], start=1):
+        try:
+            for record in _row_records(row, config):
+                if found.setdefault(record.identity, record) is not record:
+                    raise ValueError(f"{record.metric} of {record.system} on {record.set} stands there twice")
+        except ValueError as error:
+            raise InputError(f"'numbers', entry {place}: {error}", path) from None
+    return list(found.values())
+
+
+def published(recipe: str, edition: str) -> Published | None:
+    """What an edition published, if a recipe is on its corpus; None where it is not.
+
+    Of verification it has the numbers of the attack that the edition ranks by.
+    """
+    path = baselines_file(edition)
+    config = _config(path)
+    if config["recipe"] != recipe:
         return None
-    if own["attack"] not in ATTACK_MODELS:
-        raise InputError(f"'{edition}.attack' must be one of {', '.join(ATTACK_MODELS)}", path)
-    systems = {
-        str(name): _numbers(numbers, edition, str(name), own["attack"], path)
-        for name, numbers in own["systems"].items()
-    }
-    return Published(edition, own["source"], own["attack"], own["models"], systems)
+    systems: dict[str, dict[str, Record]] = {}
+    for record in averages(read_baselines(path)):
+        if record.set == "test" and attack_model(record) in ("", UNPROTECTED, config["attack"]):
+            systems.setdefault(record.system, {})[record.metric] = record
+    return Published(edition, config["source"], config["attack"], config["models"], systems)
 
 
-def _numbers(numbers: object, edition: str, system: str, attack: str, path: Path) -> dict[str, Record]:
-    """The numbers of a system by metric; what a person calls the EER is that of the edition."""
-    if not isinstance(numbers, dict):
-        raise InputError(f"'{edition}.systems.{system}' must be a list of 'metric: number' pairs", path)
-    found = {}
-    for name, value in numbers.items():
-        metric = eer_of(edition) if name == "eer" else str(name)
-        if metric not in known_metrics() or isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f"'{edition}.systems.{system}.{name}' is no number of a metric of docs/metrics.md", path)
-        about = {}
-        if name == "eer" and system != ORIGINAL:
-            about = {"attack_model": attack}
-        condition = ("oo" if system == ORIGINAL else "aa") if name == "eer" else ""
-        found[metric] = Record(
-            metric, value / describe(metric).scale, notes=about, system=system, set="test", condition=condition
+def _config(path: str | PathLike[str]) -> dict[str, Any]:
+    keys = dict.fromkeys(("edition", "recipe", "source", "attack", "models"), str)
+    config = read_config(Path(path), **keys, numbers=list)
+    if config["edition"] not in editions() or config["attack"] not in _ATTACKS:
+        raise InputError("'edition' must be one of the challenge, and 'attack' one of its attack models", path)
+    return config
+
+
+def _row_records(row: object, config: Mapping[str, str]) -> Iterator[Record]:
+    """The numbers of an entry: those of one system by one metric; a ValueError says what is wrong with it."""
+    if not isinstance(row, dict) or not {"system", "metric", "values"} <= row.keys() <= _KEYS:
+        raise ValueError(f"must have system, metric and values, and may have {', '.join(sorted(_OPTIONAL))}")
+    if not all(isinstance(row[key], str) for key in row.keys() - {"values"}) or not isinstance(row["values"], dict):
+        raise ValueError("must have words, and values by the names of sets")
+    system, attack = row["system"], row.get("attack", "")
+    metric = eer_of(config["edition"]) if row["metric"] == "eer" else row["metric"]
+    _one_of(metric, "metric", known_metrics())
+    if attack and (attack == UNPROTECTED) != (system == ORIGINAL):
+        raise ValueError(f"{system} cannot have the attack model {attack}")
+    condition, attacker = _ATTACKS[_one_of(attack, "attack", _ATTACKS)] if attack else ("", "")
+    if "recogniser" in row:
+        condition = "o" if system == ORIGINAL else "a"
+    notes = {PUBLISHED: config["source"], PUBLICATION: f"published {config['edition']}"}
+    for name, value in row["values"].items():
+        parts = SetName.parse(str(name))
+        if not parts and name not in ("dev", "test"):
+            raise ValueError(f"'{name}' is no set of a challenge, nor dev or test")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"'{value}' of {name} is no number")
+        record = Record(
+            metric,
+            float(Decimal(str(value)) / Decimal(describe(metric).scale)),
+            params={"lm": row["lm"]} if "lm" in row else {},
+            notes=notes | ({"attack_model": attack} if attack else {}),
+            recipe=config["recipe"],
+            system=system,
+            set=str(name),
+            gender=parts.gender if parts else "",
+            condition=condition,
+            attacker=attacker,
+            recogniser=row.get("recogniser", ""),
         )
-    return found
+        if wrong := fault(vars(record)):
+            raise ValueError(wrong)
+        yield record

@@ -10,6 +10,7 @@ from pathlib import Path
 from vpeval.core.errors import InputError
 from vpeval.records.metrics import GROUPS, OTHER, Metric, describe, known_metrics
 from vpeval.records.record import TAGS, Record
+from vpeval.results.origins import mark
 
 
 def chance_level(record: Record) -> float | None:
@@ -55,8 +56,8 @@ def _attack(record: Record) -> tuple[str, ...]:
 
 
 def cell(record: Record) -> str:
-    """A number with its interval, as a cell of a table."""
-    return f"{describe(record.metric).show(record.value)} {show_interval(record)}".rstrip()
+    """A number with its marks and its interval, as a cell of a table."""
+    return f"{describe(record.metric).show(record.value)}{mark(record)} {show_interval(record)}".rstrip()
 
 
 def aligned(table: Sequence[Sequence[str]]) -> str:

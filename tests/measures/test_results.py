@@ -1,6 +1,5 @@
 """The results of a run: where they are, what they depend on, what their records are about, and how to repeat them."""
 
-from types import SimpleNamespace
 
 import pytest
 
@@ -92,7 +91,7 @@ def check(result, *, stage, inputs, tags, commands, options=None, notes=None):
     [
         (verification, 6, 0, 3 * 3 * 4 + 3),
         (strongest, 6, 1, 2),
-        (similarity, 7, 0, 4),
+        (similarity, 7, 0, 8),
         (linkability, 8, 0, 9),
         (singling_out, 8, 1, 9),
         (inference, 8, 2, 6),
@@ -245,9 +244,26 @@ def test_similarity_of_one_set(plan):
     )
 
 
-def test_without_an_encoder_of_original_speech_there_is_no_similarity(caplog):
-    assert similarity.MEASURE.results(SimpleNamespace(original_embeddings=None)) == []
-    assert "no attacker compares original speech" in caplog.text
+def test_every_encoder_compares_voices_and_embeds_what_it_compares(root, monkeypatch):
+    monkeypatch.chdir(root)
+    plan = planned(attackers="ecapa_plda_original ecapa_plda ecapa_finetune f0 resnet")
+    found = similarity.MEASURE.results(plan)
+    assert [result.out.name for result in found] == [
+        f"VSM_{encoder}-{name}" for encoder in ("ecapa", "ecapa_finetune", "resnet") for name in DEV + TEST
+    ]
+    assert all(path.name in plan.versions(path.parent.name) for result in found for path in result.inputs)
+    # An attacker on anonymised speech compares no original enrolment.
+    assert "toy_dev_enrolls" not in plan.versions("ecapa_finetune-mcadams")
+    trained = find(found, f"{RUN}/VSM_ecapa_finetune-{DEV[0]}")
+    assert (trained.tags["attacker"], trained.notes) == ("ecapa_finetune", {"trained_on": "mcadams"})
+    assert all("--param trained_on=mcadams" in " ".join(line) for line in trained.commands()[3:])
+    assert find(found, f"{RUN}/VSM_ecapa-{DEV[0]}").notes == {}
+
+
+def test_without_vectors_that_cosines_compare_there_is_no_similarity(root, monkeypatch, caplog):
+    monkeypatch.chdir(root)
+    assert similarity.MEASURE.results(planned(attackers="f0")) == []
+    assert "no voices to compare" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,22 @@ def test_the_mode_of_the_challenge_is_preferred_system_by_system():
     assert [record.value for record in in_challenge_mode(records, lambda record: record)] == [0.5, 0.6]
 
 
+def test_of_several_encoders_the_first_one_trained_on_original_speech_is_shown():
+    def gain(value, system, encoder, **notes):
+        return Record("g_vd", value, params={"mode": "vpc"}, system=system, attacker=encoder, notes=notes)
+
+    def shown(*records):
+        return [record.value for record in in_challenge_mode(records, lambda record: record)]
+
+    pitch = Record("pitch_correlation", 0.9, system="a", attacker="other")
+    trained = gain(1, "a", "ecapa_finetune", trained_on="a")
+    assert shown(trained, gain(2, "a", "ecapa"), gain(3, "a", "resnet"), pitch) == [2, 0.9]
+    # One that more systems have comes before; a system without it keeps its own.
+    a, b, c = (gain(2, "a", "ecapa"), gain(3, "a", "resnet")), gain(4, "b", "resnet"), gain(5, "c", "published")
+    assert shown(*a, b, c) == [3, 4, 5]
+    assert shown(trained) == []
+
+
 def test_chance_is_what_finite_data_measure_where_that_is_known():
     record = Record("srd_max", 1.0, notes={"chance": 0.0, "floor": 0.2})
     assert (chance_level(record), show_chance(record)) == (0.2, "0.20")

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from vpeval.editions.base import edition_of
 from vpeval.records.metrics import EER, describe, estimators_of
+from vpeval.records.names import by_main_encoder
 from vpeval.records.record import Record
 
 T = TypeVar("T")
@@ -50,9 +51,9 @@ def with_one_eer(records: Iterable[Record], edition: str) -> list[Record]:
 def in_challenge_mode(items: Iterable[T], record: Callable[[T], Record]) -> list[T]:
     """Of numbers with several modes (DeID, G_VD, pitch correlation) those in the challenge's, where there are any.
 
-    `record` leads from an item to its record.
+    Of voice similarity, they are those of the main encoder. `record` leads from an item to its record.
     """
-    items = list(items)
+    items = by_main_encoder(items, record)
     vpc = {_measured(record(item)) for item in items if record(item).params.get("mode") == "vpc"}
     return [i for i in items if _measured(record(i)) not in vpc or record(i).params.get("mode") == "vpc"]
 

@@ -1,4 +1,8 @@
-"""Voice similarity of the utterances of a set, original and anonymised: matrices, G_VD and DeID by both estimators."""
+"""Voice similarity of the utterances of a set, original and anonymised: matrices, G_VD and DeID by both estimators.
+
+Every encoder whose vectors cosines compare has results of its own. Pages and challenges show those of the first one
+that was trained on original speech (`vpeval.records.names.by_main_encoder`).
+"""
 
 from __future__ import annotations
 
@@ -20,10 +24,11 @@ from vpeval.embeddings.speaker_vectors import read_embeddings
 from vpeval.measures.base import RECORDS, Input, Measure, Resampling, Result, Scorer, Scores, gender_of, option
 from vpeval.metrics.similarity import CONDITIONS, voice_similarity
 from vpeval.records.metrics import KEY, OVERVIEW, SHARE, SIMILARITY, SUMMARY, Metric
+from vpeval.records.names import ORIGINAL, TRAINED_ON
 from vpeval.records.record import Record, write_records
 
 if TYPE_CHECKING:
-    from vpeval.plan.plan import Plan
+    from vpeval.plan.plan import Attack, Plan
 
 METRICS = (
     Metric(
@@ -127,27 +132,30 @@ def _score_files(inputs: Mapping[str, Any], options: Options, out: Path) -> Scor
 
 
 SCORER = Scorer(
-    (*(Input(name, metavar=f"scores-{name}") for name in CONDITIONS), Input("utt2spk")), Options, _score_files
+    (*(Input(name, metavar=f"scores-{name}") for name in CONDITIONS), Input("utt2spk")),
+    Options,
+    _score_files,
+    takes_params=True,
 )
 
 
 @dataclass(frozen=True)
 class Similarity(Result):
-    """One trial set, by the encoder that has embedded original speech."""
+    """One trial set, by one encoder."""
 
-    embeddings: Path
+    attack: Attack
     name: str
     stage = 7
 
     @property
     def out(self) -> Path:
         """The names of encoder and set are part of it."""
-        return self.plan.run / f"VSM_{self.embeddings.name}-{self.name}"
+        return self.plan.run / f"VSM_{self.attack.attacker.name}-{self.name}"
 
     @property
     def inputs(self) -> tuple[Path, ...]:
         """The embeddings of the original and of the anonymised set."""
-        return tuple(self.embeddings / self.plan.data_of(self.name, side).name for side in "oa")
+        return tuple(self.attack.embeddings / self.plan.data_of(self.name, side).name for side in "oa")
 
     @property
     def tags(self) -> dict[str, str]:
@@ -157,8 +165,14 @@ class Similarity(Result):
             "system": self.plan.system,
             "set": self.name,
             "gender": gender_of(self.plan.original(self.name)),
-            "attacker": self.embeddings.name,
+            "attacker": self.attack.attacker.name,
         }
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """Whose speech the encoder was trained on, unless it was original speech."""
+        system = self.attack.attacker.training_system(self.plan.system)
+        return {} if system == ORIGINAL else {TRAINED_ON: system}
 
     def make(self, out: Path) -> str:
         """Compare all pairs of utterances."""
@@ -166,7 +180,7 @@ class Similarity(Result):
         if read_missing(self.plan.anonymised(self.name)).utts:
             original = original.with_utterances(anonymised.utts)
         records = score_similarity(AllPairs.from_versions(original, anonymised), MODES, out / RECORDS, self.resampling)
-        write_records(out / RECORDS, [record.tagged(self.tags) for record in records])
+        write_records(out / RECORDS, [record.with_notes(self.notes).tagged(self.tags) for record in records])
         return f"voice similarity of {len(original.speakers)} speakers"
 
     def commands(self) -> list[list[str]]:
@@ -183,6 +197,7 @@ class Similarity(Result):
                     "local/score_similarity.py",
                     *("--mode", mode),
                     *self.tag_words(),
+                    *self.param_words(),
                     *scores.values(),
                     utt2spk,
                     str(self.out / f"{mode}.jsonl"),
@@ -193,10 +208,9 @@ class Similarity(Result):
 
 
 def _results(plan: Plan) -> list[Similarity]:
-    if plan.original_embeddings is None:
-        logging.warning("no attacker compares original speech, so there are no original voices to compare with")
-        return []
-    return [Similarity(plan, plan.original_embeddings, name) for name in plan.recipe.trial_sets]
+    if not plan.voice_encoders:
+        logging.warning("no attacker has vectors that cosines compare, so there are no voices to compare")
+    return [Similarity(plan, attack, name) for attack in plan.voice_encoders for name in plan.recipe.trial_sets]
 
 
 MEASURE = Measure("similarity", 7, _results)

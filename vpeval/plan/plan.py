@@ -315,6 +315,11 @@ class Plan:
             for condition in encoder.conditions
         )
 
+    @property
+    def voice_encoders(self) -> tuple[Attack, ...]:
+        """The attacks on anonymised speech of all encoders whose vectors cosines compare, for voice similarity."""
+        return tuple(a for a in self.encoder_attacks if a.condition == "aa" and a.attacker.similarity == "cosine")
+
     @cached_property
     def attacks(self) -> tuple[Attack, ...]:
         """All attacks: those of single attackers, then fusions where two or more have a part in a condition."""
@@ -362,7 +367,8 @@ class Plan:
         return found
 
     def versions(self, embeddings: str) -> tuple[str, ...]:
-        """The sets that an encoder has to embed: original ones only where somebody compares them."""
+        """The sets that an encoder has to embed: of original ones, those that attackers or voice similarity compare."""
+        is_voice = any(attack.embeddings.name == embeddings for attack in self.voice_encoders)
         is_compared = any(
             attack.condition in ("oo", "oa") or attack.attacker.mode == "backend"
             for attack in self.single_attacks
@@ -371,7 +377,7 @@ class Plan:
         return tuple(
             version(name, self.system, side)
             for name in self.recipe.voice_sets
-            for side in ("oa" if is_compared else "a")
+            for side in ("oa" if is_compared or (is_voice and name in self.recipe.trial_sets) else "a")
         )
 
     @cached_property

@@ -9,20 +9,23 @@ Cllr is a cost only of log-likelihood ratios: that of cosines is marked in its r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from vpeval.core.files import read_lines
 from vpeval.core.run_names import base_and_seed as base_and_seed
 from vpeval.data.layout import first_few
+from vpeval.records.metrics import SIMILARITY, describe
 from vpeval.records.record import Record
 
 if TYPE_CHECKING:
     from vpeval.asv.attackers import Attacker
     from vpeval.records.record import Record
 
+T = TypeVar("T")
 ORIGINAL = "original"
 """The system of data that no system has touched."""
 
@@ -105,6 +108,8 @@ ATTACK_MODELS = (UNPROTECTED, IGNORANT, LAZY, SIMILAR, SEMI)
 """From the weakest to the strongest, in the vocabulary of the VoicePrivacy challenges, which has none for SIMILAR."""
 
 TRAINED = ("original", "anonymised")
+TRAINED_ON = "trained_on"
+"""The note of the system whose speech an attacker or encoder was trained on, where no attack model tells."""
 INFORMED = "informed"
 """An attacker on attributes who learnt from speech of the system; the challenges, which verify, have no name for it."""
 LEGAL_NAMES = {
@@ -141,8 +146,33 @@ def representation(record: Record) -> str:
 
 
 def trained_on(record: Record) -> str:
-    """The speech that the attacker of a record was trained on, one of `TRAINED`."""
+    """The speech that the attacker or encoder of a record was trained on, one of `TRAINED`; a note may tell."""
+    if noted := record.notes.get(TRAINED_ON):
+        return TRAINED[noted != ORIGINAL]
     return TRAINED[attack_model(record) in (SEMI, SIMILAR)]
+
+
+def by_main_encoder(items: Iterable[T], record: Callable[[T], Record]) -> list[T]:
+    """The items; of voice similarity (DeID, G_VD …) those of one encoder per system, which pages and challenges show.
+
+    Of the encoders trained on original speech it is the one that most systems have, then the first. `record` leads from
+    an item to its record.
+    """
+    items = list(items)
+    alike = [record(item) for item in items if describe(record(item).metric).group == SIMILARITY]
+    found = {(r.metric, r.attacker, r.system): None for r in alike if trained_on(r) == ORIGINAL}
+    shares = Counter((metric, attacker) for metric, attacker, _ in found)
+    main: dict[tuple[str, str], str] = {}
+    for metric, attacker, system in found:
+        best = main.setdefault((metric, system), attacker)
+        if shares[metric, attacker] > shares[metric, best]:
+            main[metric, system] = attacker
+    return [
+        item
+        for item in items
+        if describe((own := record(item)).metric).group != SIMILARITY
+        or (trained_on(own) == ORIGINAL and main[own.metric, own.system] == own.attacker)
+    ]
 
 
 NO_COST = "no_cost"

@@ -4,7 +4,8 @@
 Usage: local/plot_figures.py [options] <run-dir> ... <out-dir>
  e.g.: local/plot_figures.py exp/mini/runs/mcadams exp/mini/runs/mcadams/figures
 
-A run directory has results.jsonl; you may also give that file.
+A run directory has results.jsonl; you may also give that file, [<name>=]<file> for result files of VoicePrivacy 2020,
+2022, 2024 or 2026, and published tables (docs/formats.md).
 A message lists the figures without data.
 """
 
@@ -16,6 +17,7 @@ from vpeval.editions.base import editions
 from vpeval.figures import drawing
 from vpeval.figures.catalogue import write_figures
 from vpeval.figures.run_results import load_results
+from vpeval.results.load import Source
 
 
 def main() -> None:
@@ -27,14 +29,17 @@ def main() -> None:
     parser.add_argument(
         "--training-log", action="append", default=[], metavar="NAME=FILE", help="training log of an attacker"
     )
-    parser.add_argument("runs", metavar="run-dir", type=Path, nargs="+")
+    script.add_published_option(parser)
+    parser.add_argument("runs", metavar="run-dir", type=Source.parse, nargs="*")
     parser.add_argument("out", metavar="out-dir", type=Path)
     args = parser.parse_args()
     formats = args.formats.replace(",", " ").split()
     if unknown := set(formats) - set(drawing.FORMATS):
         parser.error(f"--formats {args.formats}: '{unknown.pop()}' is none of {', '.join(drawing.FORMATS)}")
 
-    results = load_results(args.runs, args.data_dir, parse_logs(args.training_log))
+    if not args.runs and not args.published:
+        parser.error("give run directories or tables, or --published")
+    results = load_results([*args.runs, *args.published], args.data_dir, parse_logs(args.training_log))
     count = write_figures(results, args.out, args.edition, formats)
     print(f"{args.out}: {count} figures ({', '.join(formats)})")
 

@@ -62,6 +62,29 @@ class _Verify(argparse.Action):
         os.environ["VPEVAL_VERIFY"] = str(values)
 
 
+def add_published_option(parser: Parser) -> None:
+    """The option that adds the published baselines of editions to the results, as sources of records."""
+    parser.add_argument(
+        "--published",
+        action=_Published,
+        default=[],
+        metavar="EDITION",
+        help="also the published baselines of 2020, 2022, 2024 or 2026; several are divided by commas",
+    )
+
+
+class _Published(argparse.Action):
+    def __call__(self, parser: object, namespace: object, values: object, option: str | None = None) -> None:
+        from vpeval.results.load import Source
+        from vpeval.results.published import baselines_files
+
+        try:
+            found = [Source(path) for path in baselines_files(str(values))]
+        except InputError as error:
+            raise argparse.ArgumentError(self, str(error)) from None
+        setattr(namespace, self.dest, [*getattr(namespace, self.dest), *found])
+
+
 def boolean(text: str) -> bool:
     """The strict true|false of Kaldi options."""
     if text not in ("true", "false"):

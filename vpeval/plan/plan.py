@@ -60,6 +60,7 @@ class Settings:
     train_asr: bool = False
     quality: bool = False
     edition: str = ""
+    published: str = ""
     description: str = ""
     srd_sets: str = ""
     population: int = 0
@@ -475,6 +476,11 @@ def attacker_conf(name: str) -> Path:
     return find_config(Path("conf/asv") / f"{name}.yaml")
 
 
+def published_editions(settings: Settings) -> list[str]:
+    """The editions whose published baselines stand in the comparison."""
+    return list(dict.fromkeys(settings.published.replace(",", " ").split()))
+
+
 def make_plan(settings: Settings) -> Plan:
     """The plan for what a person chose.
 
@@ -487,6 +493,8 @@ def make_plan(settings: Settings) -> Plan:
     recipe = read_recipe(conf)
     if settings.population == 1:
         raise InputError("--population 1: nobody is hidden among nobody else; give a number of at least 2")
+    for name in published_editions(settings):
+        edition_of(name)  # an unknown one is an error
     hook = None if settings.anonymized else hook_program.find_hook(settings.anonymizer)
     hook_program.split_options(settings.anon_options)
     base = settings.system or hook_program.system_name(hook or Path(settings.anonymized))

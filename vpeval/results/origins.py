@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from vpeval.records.metrics import describe
 from vpeval.records.names import ORIGINAL, OTHER_DATA, PROTOCOL, PUBLICATION, PUBLISHED, SetName
 from vpeval.records.record import Record
 
@@ -19,7 +20,7 @@ DAGGER, DOUBLE_DAGGER = "†", "‡"
 _AVERAGES = ("dev", "test")
 _Origin = tuple[bool, str]
 _Kind = tuple[str, str]
-"""Metric and partition: an average is over the sets of one kind."""
+"""Metric (all estimators of the EER are one) and partition: an average is over the sets of one kind."""
 
 
 def told_apart(records: Sequence[Record]) -> list[Record]:
@@ -38,7 +39,7 @@ def told_apart(records: Sequence[Record]) -> list[Record]:
     found = []
     for record, origin in zip(records, origins, strict=True):
         names = {
-            tag: f"{getattr(record, tag)} ({origin[1]})"
+            tag: f"{getattr(record, tag)} ({_label(origin, tag)})"
             for tag, clashes in renamed.items()
             if (origin, getattr(record, tag)) in clashes
         }
@@ -74,6 +75,10 @@ def _origin(record: Record, first: str) -> _Origin:
     return False, record.recipe or first
 
 
+def _label(origin: _Origin, tag: str) -> str:
+    return origin[1] if tag == "system" else origin[1].removeprefix(f"{PUBLISHED} ")
+
+
 def _clashing(
     records: Sequence[Record], origins: Sequence[_Origin], order: Sequence[_Origin], tag: str
 ) -> set[tuple[_Origin, str]]:
@@ -103,8 +108,8 @@ def _other_data(
     found = {}
     for (origin, system, kind), sets in own.items():
         measured = sets or whole[origin, kind]  # where averages alone are published
-        expected = whole[order[0], kind]
-        if origin != order[0] and (measured != expected if expected else not measured <= known):
+        alike = {_role(name) for name in measured}
+        if origin != order[0] and measured != (whole[order[0], kind] or {n for n in known if _role(n) in alike}):
             found[origin, system, kind] = _corpora(measured) or origin[1]
     return found
 
@@ -112,7 +117,13 @@ def _other_data(
 def _kind(record: Record) -> _Kind:
     parts = SetName.parse(record.set)
     partition = parts.partition if parts else record.set if record.set in _AVERAGES else ""
-    return record.metric, partition
+    return describe(record.metric).estimator_of or record.metric, partition
+
+
+def _role(name: str) -> tuple[str, str]:
+    """What a set is for, and its partition."""
+    parts = SetName.parse(name.split(" ")[0])
+    return (parts.role, parts.partition) if parts else ("", "")
 
 
 def _corpora(sets: Iterable[str]) -> str:

@@ -240,6 +240,11 @@ def baselines_file(edition: str) -> Path:
     return PUBLISHED_DIR / f"{edition_of(edition).name}.yaml"
 
 
+def baselines_files(names: str) -> list[Path]:
+    """The files of the editions of a list, which blanks or commas divide."""
+    return [baselines_file(name) for name in dict.fromkeys(names.replace(",", " ").split())]
+
+
 def read_baselines(path: str | PathLike[str]) -> list[Record]:
     """The records of a file of published baselines, in its order."""
     config = _config(path)

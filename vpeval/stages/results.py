@@ -21,7 +21,7 @@ from vpeval.jobs.stamps import accepted_code
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.measures.audit import FILE, UTILITY_FILE
 from vpeval.measures.base import RECORDS
-from vpeval.plan.plan import DATA, Plan
+from vpeval.plan.plan import DATA, Plan, published_editions
 from vpeval.records.metrics import known_metrics
 from vpeval.records.names import ACCEPTED_CODE, ORIGINAL, remarks
 from vpeval.records.record import Record, read_records
@@ -32,6 +32,7 @@ from vpeval.stages.origin import made_by, with_origin
 
 log = logging.getLogger(__name__)
 TABLE = "results.jsonl"
+BASELINES = Path("conf/published")
 WRITE_FIGURES = Deferred("vpeval.figures.catalogue", "write_figures")
 BUILD_REPORT = Deferred("vpeval.report.page", "build")
 COMPARE = Deferred("vpeval.report.compare_systems", "compare")
@@ -227,7 +228,7 @@ def _report_step(plan: Plan) -> Step:
             plan.run / "figures",
             Path("vpeval/report/templates"),
             LIMITS,
-            Path("conf/published"),
+            BASELINES,
         ),
         options={
             "edition": plan.edition,
@@ -275,19 +276,17 @@ def _report(plan: Plan, out: Path) -> str:
     return f"report of {len(found.entries)} numbers, {len(page.encode()) / 1e6:.1f} MB"
 
 
-def tables(plan: Plan) -> list[Path]:
-    """The tables of all systems that were run on this corpus and can be compared with this one, which comes first."""
-    from vpeval.results.overview import refuse_unlike
-
-    found = [plan.run / TABLE]
+def tables(plan: Plan) -> dict[Path, str]:
+    """The tables of all systems that were run on this corpus, and why one cannot be compared, or nothing."""
+    found = {plan.run / TABLE: ""}
     for table in sorted(plan.exp.glob(f"runs/*/{TABLE}")):
-        if table != found[0]:
+        if table not in found:
             try:
-                refuse_unlike(load([*found, table]))
+                load([table])
             except InputError as error:
-                log.warning(f"{table.parent.name} is left out of the comparison: {error}")
+                found[table] = f"{table.parent.name} is left out: {error}"
             else:
-                found.append(table)
+                found[table] = ""
     return found
 
 
@@ -296,7 +295,7 @@ def _comparison_step(plan: Plan, compared: Sequence[Path]) -> Step:
         stage=11,
         out=plan.exp / "comparison",
         files=("comparison.txt", "index.html"),
-        inputs=(*sorted(compared), *_audits_of(compared), Path("vpeval/report/templates"), LIMITS),
+        inputs=(*_sources(plan, compared), *_audits_of(compared), Path("vpeval/report/templates"), LIMITS),
         options={
             "seed": plan.settings.seed,
             "resamples": plan.settings.bootstrap,
@@ -309,16 +308,21 @@ def _comparison_step(plan: Plan, compared: Sequence[Path]) -> Step:
     )
 
 
+def _sources(plan: Plan, compared: Sequence[Path]) -> list[Path]:
+    """The tables to compare, whichever system was run last, and published baselines."""
+    return [*sorted(compared), *(BASELINES / f"{edition}.yaml" for edition in published_editions(plan.settings))]
+
+
 def _comparison_command(plan: Plan, compared: Sequence[Path]) -> list[str]:
     settings = plan.settings
     options = ["--edition", plan.edition, "--bootstrap", str(settings.bootstrap), "--seed", str(settings.seed)]
+    options += [f"--published={edition}" for edition in published_editions(settings)]
     return ["local/compare.py", *options, str(plan.exp / "comparison"), *map(str, sorted(compared))]
 
 
 def _compare(plan: Plan, compared: Sequence[Path], out: Path) -> str:
-    # Whichever system was run last, the comparison is the same.
     drawn = {"resamples": plan.settings.bootstrap, "seed": plan.settings.seed}
-    COMPARE.load()(out, sorted(compared), edition=plan.edition, **drawn)
+    COMPARE.load()(out, _sources(plan, compared), edition=plan.edition, **drawn)
     return f"comparison of {len(compared)} systems"
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from vpeval.core.errors import InputError
 from vpeval.records.names import ORIGINAL, PUBLISHED
 from vpeval.records.record import DATA_DIGEST, MODEL_DIGEST, Record
-from vpeval.results.comparable import comparable
+from vpeval.results.comparable import Comparable
+from vpeval.results.comparable import comparable as comparable_tables
 
 TRIALS = "toy_test_trials_f"
 
@@ -22,6 +24,10 @@ def eer(system: str, value: float = 0.2, **more: object) -> Record:
 
 def wer(system: str, rules: str = "vpc2020") -> Record:
     return Record("wer", 9.0, system=system, set="toy_test_asr", recogniser="r", params={"normalizer": rules})
+
+
+def comparable(tables: Sequence[Sequence[Record]]) -> Comparable:
+    return comparable_tables({Path(f"{number}.jsonl"): table for number, table in enumerate(tables)})
 
 
 def kept(tables: Sequence[Sequence[Record]], metric: str = "eer_rocch") -> list[str]:

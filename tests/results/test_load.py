@@ -9,6 +9,7 @@ from result_samples import RANK_2024, RESULTS_2022, SUMMARY_2022, TRACK2_2026, U
 from test_vpc2020 import PUBLISHED_SHAPE
 
 from vpeval.core.errors import InputError
+from vpeval.records.names import PUBLISHED
 from vpeval.records.record import Record, write_records
 from vpeval.results.load import Source, load
 
@@ -24,10 +25,10 @@ def test_a_results_txt_is_named_by_its_directory_and_a_copy_by_itself(tmp_path):
     assert [record.system for record in load([inside, copy])] == ["original", "mcadams", "pool"]
 
 
-def test_numbers_of_the_original_data_are_those_of_the_first_file(tmp_path, caplog):
+def test_published_numbers_of_the_original_data_are_those_of_the_first_file(tmp_path, caplog):
     first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
-    write_records(first, [Record("wer", 1.0, system="original", set="x", notes={"source": "first"})])
-    write_records(second, [Record("wer", 2.0, system="original", set="x", notes={"source": "second"})])
+    write_records(first, [Record("wer", 1.0, system="original", set="x", notes={PUBLISHED: "first"})])
+    write_records(second, [Record("wer", 2.0, system="original", set="x", notes={PUBLISHED: "second"})])
     assert [record.value for record in load([first, second])] == [1.0]
     assert "1 numbers of the original data differ" in caplog.text
     assert [record.value for record in load([second, first])] == [2.0]

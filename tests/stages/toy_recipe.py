@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,17 @@ SPEAKERS, UTTS = 5, 4
 SYSTEM = "mcadams"
 
 
-def make_toy(root: Path, partitions: tuple[str, ...] = ("dev", "test"), keep: float = 0.5) -> None:
-    """A folder to run stages in; anonymisation keeps a part of every voice."""
+def make_toy(
+    root: Path,
+    partitions: tuple[str, ...] = ("dev", "test"),
+    keep: float = 0.5,
+    systems: Mapping[str, Sequence[float]] | None = None,
+) -> None:
+    """A folder to run stages in; anonymisation keeps a part of every voice.
+
+    `systems` keep different shares of what each of the encoders hears.
+    """
+    shares = systems or {SYSTEM: (keep, keep)}
     pairs = " ".join(f"toy_{part}_enrolls:toy_{part}_trials_{g}" for part in partitions for g in "fm")
     conf = root / "egs/toy/recipe.conf"
     conf.parent.mkdir(parents=True)
@@ -32,14 +42,18 @@ def make_toy(root: Path, partitions: tuple[str, ...] = ("dev", "test"), keep: fl
         shutil.copytree(ROOT / folder, root / folder)
     for part in partitions:
         names = {g: [f"{part}{g}{n}" for n in range(SPEAKERS)] for g in "fm"}
-        _make_set(root, f"toy_{part}_enrolls", names["f"] + names["m"], keep, {})
+        _make_set(root, f"toy_{part}_enrolls", names["f"] + names["m"], shares, {})
         for g in "fm":
-            _make_set(root, f"toy_{part}_trials_{g}", names[g], keep, dict.fromkeys(names[g], names[g]))
+            _make_set(root, f"toy_{part}_trials_{g}", names[g], shares, dict.fromkeys(names[g], names[g]))
 
 
-def _make_set(root: Path, name: str, speakers: list[str], keep: float, rivals: dict[str, list[str]]) -> None:
+def _make_set(
+    root: Path, name: str, speakers: list[str], shares: Mapping[str, Sequence[float]], rivals: dict[str, list[str]]
+) -> None:
     utt2spk = {f"{spk}-{name}-{n}": spk for spk in speakers for n in range(UTTS)}
-    for version, share in ((name, 1.0), (f"{name}_{SYSTEM}", keep)):
+    anonymised = {f"{name}_{system}": kept for system, kept in shares.items()}
+    for version, kept in {name: (1.0, 1.0), **anonymised}.items():
+        share = np.repeat(kept, 6)
         data = root / "data" / version
         data.mkdir(parents=True)
         write_table(data / "utt2spk", utt2spk)
@@ -56,7 +70,7 @@ def _make_set(root: Path, name: str, speakers: list[str], keep: float, rivals: d
             write_embeddings(root / "exp/toy/embeddings" / encoder / version, vectors, utt2spk)
 
 
-def _heard(utt: str, spk: str, share: float, version: str) -> np.ndarray:
+def _heard(utt: str, spk: str, share: np.ndarray, version: str) -> np.ndarray:
     voice = np.random.default_rng(list(spk.encode())).standard_normal(12)
     noise = np.random.default_rng(list(f"{utt} {version}".encode())).standard_normal(12)
     return share * voice + 0.7 * noise

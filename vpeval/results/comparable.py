@@ -8,14 +8,25 @@ speech. What most systems have is kept, or else what the first of them has. Insi
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.run_names import base_and_seed
 from vpeval.data.layout import first_few
 from vpeval.records.metrics import describe, known_metrics
-from vpeval.records.names import CONDITIONS, IGNORANT, LAZY, ORIGINAL, PUBLISHED, UNPROTECTED, SetName, attack_model
+from vpeval.records.names import (
+    CONDITIONS,
+    IGNORANT,
+    LAZY,
+    ORIGINAL,
+    OTHER_DATA,
+    PUBLISHED,
+    UNPROTECTED,
+    SetName,
+    attack_model,
+)
 from vpeval.records.record import DATA_DIGEST, MODEL_DIGEST, Record
 
 Table = Sequence[Record]
@@ -31,16 +42,19 @@ class Comparable:
     left_out: tuple[str, ...] = ()
 
 
-def comparable(tables: Sequence[Table]) -> Comparable:
-    """The records of all tables that can be compared; of original speech those with the seed of most tables."""
-    for table in tables:
-        _refuse_mixture(table)
+def comparable(tables: Mapping[Path, Table]) -> Comparable:
+    """The records of all tables, by their files, that can be compared.
+
+    Of original speech those with the seed of most tables are kept.
+    """
+    for path, table in tables.items():
+        _refuse_mixture(path, table)
     left_out: list[str] = []
-    kept = _of_one_seed(tables)
+    kept = _of_one_seed(list(tables.values()))
     for way, says in _WAYS:
         kept = _keep_alike(kept, way, says, left_out)
     kept = _keep_same_sets(kept, left_out)
-    return Comparable(_merge(kept, left_out), tuple(left_out))
+    return Comparable(_merge(dict(zip(tables, kept, strict=True)), left_out), tuple(left_out))
 
 
 def _systems(table: Table) -> list[str]:
@@ -144,12 +158,12 @@ def _keep_same_sets(tables: Sequence[Table], left_out: list[str]) -> list[list[R
 def _partition(record: Record) -> tuple[str, ...]:
     """What a mean over sets is a mean of; empty where a record takes part in none."""
     name = SetName.parse(record.set)
-    if not name or not name.partition or record.system == ORIGINAL:
+    if not name or not name.partition or record.system == ORIGINAL or OTHER_DATA in record.notes:
         return ()
     return record.metric, record.condition, record.model, name.corpus, name.partition
 
 
-def _merge(tables: Sequence[Table], left_out: list[str]) -> list[Record]:
+def _merge(tables: Mapping[Path, Table], left_out: list[str]) -> list[Record]:
     """Each number once; two values for a number of original speech leave it out, for one of a system are an error.
 
     Published numbers of original speech may differ, as they are rounded: the first ones are used.
@@ -157,17 +171,16 @@ def _merge(tables: Sequence[Table], left_out: list[str]) -> list[Record]:
     numbers: dict[str, Record] = {}
     clashes: dict[str, Record] = {}
     rounded = 0
-    for table in tables:
+    for path, table in tables.items():
         for record in table:
             known = numbers.setdefault(record.identity, record)
             if known.value == record.value:
                 continue
             if record.system != ORIGINAL:
                 where = " ".join(filter(None, (record.system, record.set, record.condition)))
-                raise InputError(
-                    f"a second, different {record.metric} for {where}; give each run once, or another name to one"
-                )
-            if PUBLISHED in known.notes and PUBLISHED in record.notes:
+                message = f"a second, different {record.metric} for {where}; give each run once, or another name to one"
+                raise InputError(message, path)
+            if PUBLISHED in known.notes or PUBLISHED in record.notes:
                 rounded += 1
             else:
                 clashes[record.identity] = record
@@ -183,7 +196,7 @@ def _merge(tables: Sequence[Table], left_out: list[str]) -> list[Record]:
     return [record for identity, record in numbers.items() if identity not in clashes]
 
 
-def _refuse_mixture(records: Iterable[Record]) -> None:
+def _refuse_mixture(path: Path, records: Table) -> None:
     """One table comes from one run: each attacker has one way of scoring and one model, each set one kind of data."""
     known: dict[tuple[object, ...], str] = {}
     for record in records:
@@ -192,7 +205,8 @@ def _refuse_mixture(records: Iterable[Record]) -> None:
             if (way := known.setdefault((note, attacker), name)) != name:
                 raise InputError(
                     f"{note} of attacker '{attacker}' is {way} for some of these numbers and {name} for others: they "
-                    "cannot be compared; run the evaluation again"
+                    "cannot be compared; run the evaluation again",
+                    path,
                 )
         for note, what, key in (
             (DATA_DIGEST, f"data of {record.system} on {record.set}", (record.recipe, record.system, record.set)),
@@ -200,5 +214,5 @@ def _refuse_mixture(records: Iterable[Record]) -> None:
         ):
             if note in record.notes and known.setdefault(key, record.notes[note]) != record.notes[note]:
                 raise InputError(
-                    f"these numbers are a mixture: not all come from the same {what}; run the evaluation again"
+                    f"these numbers are a mixture: not all come from the same {what}; run the evaluation again", path
                 )

@@ -13,9 +13,12 @@ from vpeval.core.files import read_lines
 from vpeval.editions.base import format_of, system_of
 from vpeval.records.metrics import known_metrics
 from vpeval.records.names import CONDITIONS, ORIGINAL, PUBLISHED
-from vpeval.records.record import DATA_DIGEST, MODEL_DIGEST, Record, read_records
+from vpeval.records.record import Record, read_records
+from vpeval.results.comparable import Comparable, comparable
 from vpeval.results.origins import told_apart
 from vpeval.results.published import BASELINES, HEADER, read_baselines, read_tables
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -33,62 +36,19 @@ class Source:
 
 
 def load(sources: Sequence[Source | str | PathLike[str]]) -> list[Record]:
-    """All records, each number once.
+    """All records that can be compared, each number once; warnings tell what was left out."""
+    found = load_comparable(sources)
+    for sentence in found.left_out:
+        log.warning(sentence)
+    return found.records
 
-    Runs repeat the numbers of the original data: the first file wins. Two values for one number are an error; published
-    files of original data may differ, as they are rounded. So is an attacker who compares in two ways.
-    """
-    numbers: dict[str, Record] = {}
-    differing = 0
+
+def load_comparable(sources: Sequence[Source | str | PathLike[str]]) -> Comparable:
+    """The records of several files that can be compared, and what was left out: see `vpeval.results.comparable`."""
+    tables: dict[Path, list[Record]] = {}
     for record, path in read_all(sources):
-        known = numbers.setdefault(record.identity, record)
-        if known.value == record.value:
-            continue
-        if record.system != ORIGINAL or (_is_ours(known) and _is_ours(record)):
-            where = " ".join(filter(None, (record.system, record.set, record.condition)))
-            message = f"a second, different {record.metric} for {where}; give each run once, or another name to one"
-            raise InputError(message, path)
-        differing += 1
-    if differing:
-        logging.warning(f"{differing} numbers of the original data differ between the files; the first ones are used")
-    _refuse_mixture(numbers.values())
-    _refuse_origins(numbers.values())
-    return list(numbers.values())
-
-
-def _is_ours(record: Record) -> bool:
-    """Whether a record is of a table of this toolkit, with all digits, and not published."""
-    return PUBLISHED not in record.notes and ("attack_model" in record.notes or bool(record.files))
-
-
-def _refuse_mixture(records: Iterable[Record]) -> None:
-    """Numbers of one attacker are compared only if it scored, and was calibrated, in the same way."""
-    ways: dict[tuple[str, str], tuple[str, Record]] = {}
-    for record in records:
-        if record.condition not in CONDITIONS:
-            continue
-        for note in ("scoring", "calibration"):
-            if note in record.notes:
-                way, other = ways.setdefault((record.attacker, note), (record.notes[note], record))
-                if way != record.notes[note]:
-                    raise InputError(
-                        f"{note} of attacker '{record.attacker}' is {way} for {other.system} and {record.notes[note]} "
-                        f"for {record.system}: these numbers cannot be compared; run both alike"
-                    )
-
-
-def _refuse_origins(records: Iterable[Record]) -> None:
-    """All numbers of a system on a set come from the same data, and all of an attacker from the same model."""
-    known: dict[tuple[str, ...], str] = {}
-    for record in records:
-        for note, what, key in (
-            (DATA_DIGEST, f"data of {record.system} on {record.set}", (record.recipe, record.system, record.set)),
-            (MODEL_DIGEST, f"model of '{record.model}'", (record.recipe, record.system, "", record.model)),
-        ):
-            if note in record.notes and known.setdefault(key, record.notes[note]) != record.notes[note]:
-                raise InputError(
-                    f"these numbers are a mixture: not all come from the same {what}; run the evaluation again"
-                )
+        tables.setdefault(path, []).append(record)
+    return comparable(tables)
 
 
 def read_all(sources: Iterable[Source | str | PathLike[str]]) -> list[tuple[Record, Path]]:

@@ -47,18 +47,20 @@ def run(plan: Plan) -> None:
         return
     if not dry_run:
         collect(plan)
-    compared = tables(plan)
+    found = tables(plan)
+    compared = [table for table, reason in found.items() if not reason]
+    left_out = [reason for reason in found.values() if reason]
     bring_up_to_date(
         [
             _files_step(plan),
             _figures_step(plan),
             _report_step(plan),
-            _comparison_step(plan, compared),
+            _comparison_step(plan, compared, left_out),
         ],
         "views of the results",
     )
     if not dry_run:
-        _summarise(plan, compared)
+        _summarise(plan)
 
 
 def collect(plan: Plan) -> None:
@@ -290,20 +292,20 @@ def tables(plan: Plan) -> dict[Path, str]:
     return found
 
 
-def _comparison_step(plan: Plan, compared: Sequence[Path]) -> Step:
+def _comparison_step(plan: Plan, compared: Sequence[Path], left_out: Sequence[str]) -> Step:
     return Step(
         stage=11,
         out=plan.exp / "comparison",
         files=("comparison.txt", "index.html"),
         inputs=(*_sources(plan, compared), *_audits_of(compared), Path("vpeval/report/templates"), LIMITS),
         options={
-            "seed": plan.settings.seed,
             "resamples": plan.settings.bootstrap,
             "edition": plan.edition,
+            "left_out": left_out,
             **_descriptions(),
         },
         makers=(COMPARE, *edition_of(plan.edition).makers),
-        make=partial(_compare, plan, compared),
+        make=partial(_compare, plan, compared, left_out),
         commands=lambda: [_comparison_command(plan, compared)],
     )
 
@@ -315,23 +317,25 @@ def _sources(plan: Plan, compared: Sequence[Path]) -> list[Path]:
 
 def _comparison_command(plan: Plan, compared: Sequence[Path]) -> list[str]:
     settings = plan.settings
-    options = ["--edition", plan.edition, "--bootstrap", str(settings.bootstrap), "--seed", str(settings.seed)]
+    options = ["--edition", plan.edition, "--bootstrap", str(settings.bootstrap)]
     options += [f"--published={edition}" for edition in published_editions(settings)]
     return ["local/compare.py", *options, str(plan.exp / "comparison"), *map(str, sorted(compared))]
 
 
-def _compare(plan: Plan, compared: Sequence[Path], out: Path) -> str:
-    drawn = {"resamples": plan.settings.bootstrap, "seed": plan.settings.seed}
-    COMPARE.load()(out, _sources(plan, compared), edition=plan.edition, **drawn)
+def _compare(plan: Plan, compared: Sequence[Path], left_out: Sequence[str], out: Path) -> str:
+    # It is the same for all seeds, as it holds the systems of all of them.
+    resamples = plan.settings.bootstrap
+    COMPARE.load()(out, _sources(plan, compared), edition=plan.edition, resamples=resamples, left_out=left_out)
     return f"comparison of {len(compared)} systems"
 
 
-def _summarise(plan: Plan, compared: Sequence[Path]) -> None:
+def _summarise(plan: Plan) -> None:
+    """Print all numbers of the system under test; how it compares with others is another view."""
     from vpeval.results import summary
 
-    records = load(compared)
+    records = load([plan.run / TABLE])
     sys.stdout.write(summary.render(records, plan.edition))
-    for remark in remarks([record for record in records if record.system in (ORIGINAL, plan.system)]):
+    for remark in remarks(records):
         log.warning(remark)
     first = plan.run / result_files(plan)[0]
     log.info("results: %s, %s, latex/, figures/; all systems: %s", first, TABLE, plan.exp / "comparison/index.html")

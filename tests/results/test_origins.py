@@ -9,9 +9,10 @@ from vpeval.editions.base import rules_for
 from vpeval.records.names import OTHER_DATA, PUBLICATION, PUBLISHED
 from vpeval.records.record import Record, write_records
 from vpeval.results.load import Source, load
-from vpeval.results.origins import footnotes, mark, told_apart
+from vpeval.results.origins import footnotes, mark, told_apart, without_foreign_original
 from vpeval.results.overview import means, overview, ranking
 from vpeval.results.published import baselines_file
+from vpeval.results.summary import render
 
 
 def run(system, recipe="vpc2024", corpora=("libri",), attacker="ecapa", value=0.3):
@@ -110,6 +111,13 @@ def test_estimators_of_the_eer_are_compared_with_each_other():
     assert found[-1].notes[OTHER_DATA] == "libri, vctk"
 
 
+def test_published_numbers_of_original_speech_can_be_left_to_own_ones():
+    own, published = run("mine"), publish(run("B1"), "published 2024")
+    assert without_foreign_original(published) == published
+    found = without_foreign_original([*own, *published])
+    assert found == [*own, *(record for record in published if record.system == "B1")]
+
+
 def test_marks_say_what_is_published_and_what_is_on_other_data():
     published = Record("wer", 3.0, notes={PUBLISHED: "a page"})
     assert [mark(record) for record in (Record("wer", 3.0), published)] == ["", "†"]
@@ -127,6 +135,13 @@ def test_the_overview_marks_published_numbers_and_has_no_interval_of_them():
     lines = [line for line in text.splitlines() if "a-a" in line]
     assert ["30.00 [" in line and "†" not in line for line in lines if "mine" in line] == [True]
     assert [line.endswith("20.00†") for line in lines if "B1" in line] == [True]
+    assert text.endswith("† published: published 2024 on a page\n")
+
+
+def test_the_summary_marks_published_numbers():
+    text = render(told_apart([*run("mine"), *publish(run("B1", value=0.2), "published 2024")]), "2024")
+    assert "30.00 [10.00,50.00]" in text
+    assert "20.00†" in text
     assert text.endswith("† published: published 2024 on a page\n")
 
 

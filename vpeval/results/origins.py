@@ -48,6 +48,14 @@ def told_apart(records: Sequence[Record]) -> list[Record]:
     return found
 
 
+def without_foreign_original(records: Iterable[Record]) -> list[Record]:
+    """The records without published numbers of original speech where there are own ones, to show them as one system."""
+    records = list(records)
+    if not any(record.system == ORIGINAL and PUBLISHED not in record.notes for record in records):
+        return records
+    return [record for record in records if record.system != ORIGINAL or PUBLISHED not in record.notes]
+
+
 def mark(record: Record) -> str:
     """The marks of a number: a dagger if it is published, a double dagger if it is on other data."""
     return DAGGER * (PUBLISHED in record.notes) + DOUBLE_DAGGER * (OTHER_DATA in record.notes)

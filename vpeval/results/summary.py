@@ -20,7 +20,8 @@ from vpeval.records.averages import averages, of_all_speakers
 from vpeval.records.metrics import BY_SET, EER, INFERENCE, SUMMARY, describe, estimators_of, rank
 from vpeval.records.names import CONDITIONS, ORIGINAL, SetName, costs
 from vpeval.records.record import TAGS, Record
-from vpeval.results.text_tables import plain_table, show_chance, show_interval, with_null_levels
+from vpeval.results.origins import footnotes
+from vpeval.results.text_tables import cell, plain_table, show_chance, show_interval, with_null_levels
 from vpeval.results.worst import with_choice
 
 WIDTH = 120
@@ -79,6 +80,7 @@ def render(records: Sequence[Record], edition: str = "2020") -> str:
         legend += _CHOSEN
     if any(describe(record.metric).group == INFERENCE for record in others):
         legend += _OF_INFERENCE
+    legend += "".join(f"{line}\n" for line in footnotes([*verification, *utility, *others]))
     return "\n".join([*filter(None, tables), legend])
 
 
@@ -245,7 +247,7 @@ def _table(title: str, model: str, records: Sequence[Record], systems: Sequence[
             raise InputError(f"two values of {record.metric} for {' '.join(filter(None, row[:2] + column))}")
         rows[row] = place
         columns[column] = systems.index(record.system), record.model, _condition_rank(record)
-        cells[row, column] = f"{describe(record.metric).show(record.value)} {show_interval(record)}".rstrip()
+        cells[row, column] = cell(record)
     text = _grid(sorted(rows, key=rows.__getitem__), sorted(columns, key=columns.__getitem__), cells)
     return f"{title}\n{text}"
 

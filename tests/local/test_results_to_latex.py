@@ -2,6 +2,7 @@ import pytest
 from in_process import call
 
 from vpeval.records.record import Record, write_records
+from vpeval.results.published import COLUMNS
 
 DEV = """\
 ASV-toy_dev_enrolls-toy_dev_trials_f
@@ -62,10 +63,52 @@ def test_a_file_of_another_edition_can_be_given_with_a_name(convert, tmp_path):
     rank = "---- ASV_eval^anon results ----\ndataset split gender enrollment trial EER\ntoy dev f anon anon 12.9\n"
     (tmp_path / "result_for_rank").write_text(rank)
     assert convert("--out-dir", "tables", "b2=result_for_rank", "run/results.txt").returncode == 0
+    table = (tmp_path / "tables/comparison.ASV_dev.tex").read_text()
+    assert "ASV\\_eval\\_anon & toy\\_dev & a & a & f & -- & 12.900" in table
+
+
+def test_the_edition_decides_the_style_and_booktabs_is_a_choice(convert, tmp_path):
+    for edition, style, expected in (
+        ("2020", (), r"\begin{tabular}{|c|"),
+        ("2022", (), r"\begin{tabular}{|c|"),
+        ("2024", (), r"\toprule"),
+        ("2020", ("--style", "booktabs"), r"\toprule"),
+    ):
+        assert convert("--edition", edition, *style, "run/results.txt").returncode == 0
+        assert expected in (tmp_path / "run/latex/results.ASV_dev.tex").read_text(), edition
+        assert r"\toprule" in (tmp_path / "run/latex/results.privacy_dev.tex").read_text()
+
+
+def test_the_style_of_the_supplement_has_systems_of_several_runs_as_columns(convert, tmp_path):
+    def eer(system, condition, attacker, value):
+        tags = {"system": system, "set": "toy_dev_trials_f", "gender": "f", "condition": condition}
+        return Record("eer_kaldi", value, attacker=attacker, **tags)
+
+    for system, value in (("one", 0.25), ("two", 0.375)):
+        records = [eer("original", "oo", "a", 0.05), eer(system, "oa", "a", value)]
+        write_records(tmp_path / f"{system}.jsonl", records)
+    published = "2\tdev\tLibriSpeech\tfemale\teer\tignorant\t\tB1\t50.14\n"
+    (tmp_path / "tables.tsv").write_text("\t".join(COLUMNS) + "\n" + published)
+    files = ("one.jsonl", "two.jsonl", "tables.tsv")
+    assert convert("--style", "supplement", "--out-dir", "tables", *files).returncode == 0
+    assert [path.name for path in (tmp_path / "tables").iterdir()] == ["comparison.supplement_02.tex"]
+    table = (tmp_path / "tables/comparison.supplement_02.tex").read_text()
     assert (
-        "toy\\_dev & ASV\\_eval\\_anon & a & a & f & -- & 12.900"
-        in (tmp_path / "tables/comparison.ASV_dev.tex").read_text()
+        r"Data & Gender & original & one & two & B1" in table and r"toy & female & 5.00 & 25.00 & 37.50 & --" in table
     )
+    assert r"LibriSpeech & female & -- & -- & -- & 50.14" in table and table.count("published numbers") == 1
+
+
+def test_the_attacker_of_the_asv_tables_can_be_chosen(convert, tmp_path):
+    tags = {"system": "original", "set": "toy_dev_trials_f", "gender": "f", "condition": "oo"}
+    found = [Record("eer_kaldi", value, attacker=name, **tags) for name, value in (("a", 0.25), ("b", 0.125))]
+    write_records(tmp_path / "all.jsonl", found)
+    for options, expected in (((), "25.000"), (("--asv-eval", "b"), "12.500")):
+        assert convert(*options, "all.jsonl").returncode == 0
+        table = (tmp_path / "latex/all.ASV_dev.tex").read_text()
+        assert expected in table and table.count("toy\\_dev") == 1
+    refused = convert("--asv-eval", "c", "all.jsonl")
+    assert "no verification results of attacker 'c'; there are: a, b" in refused.stderr
 
 
 def test_the_style_of_2020_has_the_six_tables_only(convert, tmp_path):

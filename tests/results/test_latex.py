@@ -2,6 +2,7 @@ import shutil
 import subprocess
 
 import pytest
+from tex_tables import read_tables
 
 from vpeval.core.errors import InputError
 from vpeval.records.record import Record
@@ -126,6 +127,46 @@ def test_several_attackers_get_a_column():
     assert [row[1] for row in rows(latex_challenge.tables(records)["ASV_dev"])] == ["lazy", "semi"]
 
 
+def ladder():
+    """A run of three attackers; ASV_eval comes first."""
+    name, records = "libri_dev_trials_f", []
+    for condition in ("aa", "oo", "oa"):
+        records += asv(name, condition, 0.1, attacker="plda")
+    records += asv(name, "aa", 0.2, attacker="similar") + asv(name, "aa", 0.3, attacker="plda_anon")
+    return records
+
+
+def test_of_several_attackers_asv_eval_has_the_rows_of_the_plan_and_no_column():
+    text = latex_challenge.tables(ladder(), "vpc2020")["ASV_dev"]
+    assert [row[:4] for row in rows(text)] == [[str(n), r"libri\_dev", *c] for n, c in enumerate(("oo", "oa", "aa"), 1)]
+    assert "Attacker" not in text and "ASV results by plda for development data" in text
+
+
+def test_asv_eval_is_chosen_and_who_it_did_not_attack_is_named(caplog):
+    text = latex_challenge.tables(ladder(), asv_eval="plda_anon")["ASV_dev"]
+    assert [row[1:3] for row in rows(text)] == [["a", "a"]] and "30.000" in text
+    assert caplog.messages == ["no results of attacker plda_anon for original: not in the ASV tables"]
+    with pytest.raises(
+        InputError, match="no verification results of attacker 'x'; there are: plda, similar, plda_anon"
+    ):
+        latex_challenge.tables(ladder(), asv_eval="x")
+
+
+def test_where_no_attacker_has_attacked_all_systems_none_is_lost():
+    records = [*ladder(), *asv("libri_dev_trials_f", "aa", 0.4, "other", attacker="foreign")]
+    text = latex_challenge.tables(records)["ASV_dev"]
+    assert "Data set & System & Attacker" in text
+    assert {row[2] for row in rows(text)} == {"plda", "similar", r"plda\_anon", "foreign"}
+
+
+def test_a_long_table_of_2020_continues_and_counts_on():
+    systems = [f"s{n:02d}" for n in range(40)]
+    records = [r for s in systems for c in ("oa", "aa") for r in asv("libri_dev_trials_f", c, 0.1, s, attacker="x")]
+    text = latex_challenge.tables(records, "vpc2020")["ASV_dev"]
+    first, second = read_tables(text)
+    assert [len(first), len(second)] == [51, 31] and second[1][0] == "51"
+
+
 def test_a_row_that_one_partition_lacks_is_marked():
     records = run() + asv("libri_dev_trials_f", "oo", 0.25)
     assert (
@@ -183,14 +224,13 @@ def test_rows_of_the_evaluation_plan_appear_as_the_plan_prints_them():
     ]
 
 
+PACKAGES = ("booktabs", "graphicx", "multirow", "amsmath", "rotating", "xcolor")
 needs_latex = pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
 
 
 def compile_tables(tables, directory):
     """Whether pdflatex takes the tables; skipped where a package is missing."""
-    packages = [
-        name for name in ("booktabs", "graphicx", "multirow", "amsmath", "xcolor") if any(name in t for t in tables)
-    ]
+    packages = [name for name in PACKAGES if any(name in t for t in tables)]
     for name in packages:
         if subprocess.run(["kpsewhich", f"{name}.sty"], capture_output=True).returncode:
             pytest.skip(f"the LaTeX package {name} is not installed")

@@ -84,6 +84,8 @@ class Edition:
     """Whether emotions must be recognised where the data have labels."""
     topics: tuple[Topic, ...] = (TEAM, METHOD, TRAINING, LEVEL)
     """What the description of a system must mention."""
+    latex_style: str = "booktabs"
+    """How its tables are set (`vpeval.results.latex_challenge`)."""
     least_bytes: Mapping[str, int] = field(default_factory=dict)
     """Of the audio of a set in a submission."""
 

@@ -29,7 +29,7 @@ from vpeval.core.errors import InputError
 from vpeval.editions.base import METHOD, TEAM, TRAINING, Edition, ResultFile
 from vpeval.metrics.score_metrics import zebra_tag
 from vpeval.metrics.wer import ErrorCounts
-from vpeval.records.names import CONDITIONS, ORIGINAL, SetName, result_lines
+from vpeval.records.names import CONDITIONS, ORIGINAL, SetName, by_main_encoder, result_lines
 from vpeval.records.record import Record
 
 _SUFFIX = "_anon"
@@ -309,11 +309,11 @@ def asr_name(record: Record) -> str:
 
 
 def challenge_mode(records: Iterable[Record]) -> list[Record]:
-    """The records of the challenge's estimator; published ones, which have no other, do not name it.
+    """The records of the challenge's estimator and of the main encoder; published ones, which have no other, name none.
 
     A number that was computed otherwise and not as the challenge does is an error, never a substitute.
     """
-    records = list(records)
+    records = by_main_encoder(records, lambda record: record)
     chosen = [record for record in records if record.params.get("mode", "vpc") == "vpc"]
     have = {(record.metric, record.system, record.set) for record in chosen}
     for record in records:
@@ -387,6 +387,7 @@ EDITION = Edition(
     text_rules="vpc2020",
     files=(ResultFile("results.txt", lambda line: bool(_HEADER.fullmatch(line)), read, render, "RESULTS"),),
     ranks_trained=False,
+    latex_style="vpc2020",
     topics=(TEAM, METHOD, TRAINING),
 )
 """It has no classes of systems."""

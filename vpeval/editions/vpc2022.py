@@ -288,4 +288,5 @@ EDITION = Edition(
     ),
     # As they are known; the organisers' documents that we have do not confirm them.
     rules=Rules("2022", classes=(0.15, 0.20, 0.25, 0.30), utility=("wer",), pitch=0.3),
+    latex_style="vpc2020",
 )

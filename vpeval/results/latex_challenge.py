@@ -1,7 +1,9 @@
 """The six LaTeX tables of the VoicePrivacy 2020 challenge: ASV and ASR for dev, test and both side by side.
 
 Rows are grouped by data set and gender; inside a group the original data come first, then every system in the order of
-the records. Columns for the system and the attacker appear where there is more than one.
+the records, with original enrolment (o-a) before anonymised (a-a). The ASV tables are those of one attacker, ASV_eval.
+Columns for the system and the recogniser appear where there is more than one; one for the attacker only where no
+attacker has numbers of all systems.
 
 The combined tables of the published results of Baseline-1 are Tables 8 and 9 of the challenge's evaluation plan (v1.4),
 all 22 rows of them. Those of the published results of Baseline-2 have the rows, labels, order and rounding of Tables 10
@@ -11,6 +13,7 @@ differs in the last digits (EER by at most 0.3, WER by at most 0.07), as the pla
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,12 +22,15 @@ from itertools import groupby
 from vpeval.core.errors import InputError
 from vpeval.records.names import CONDITIONS, ORIGINAL, SetName, costs
 from vpeval.records.record import Record
-from vpeval.records.tex import Tex, join_cells
+from vpeval.records.tex import Tex, escape, join_cells
+from vpeval.results.latex_layout import ABSENT, Column, Marks, continue_caption, marks, pages, typeset
+from vpeval.results.latex_layout import Row as Line
 
 TABLES = ("ASV_dev", "ASV_test", "ASV_combined", "ASR_dev", "ASR_test", "ASR_combined")
 _ASV_METRICS = ("eer_kaldi", "eer_threshold", "min_cllr", "cllr")
 _LANGUAGE_MODELS = ("", "small", "large")
-_ABSENT = "--"
+_MOST_LINES = 50
+"""Of a page in the style of 2020."""
 
 
 @dataclass(frozen=True, order=True)
@@ -55,6 +61,8 @@ class _Results:
 
     task: str
     kinds: tuple[str, ...]
+    marked: Marks
+    attacker: str = ""
     rows: dict[_Row, dict[str, dict[str, str]]] = field(default_factory=dict)
 
     def rows_for(self, *partitions: str) -> list[_Row]:
@@ -73,29 +81,52 @@ class _Column:
     bar: str = "|"
 
 
-def tables(records: Iterable[Record], style: str = "booktabs") -> dict[str, str]:
-    """LaTeX source by table name; a table without data is absent. Styles: booktabs, vpc2020."""
+def tables(records: Iterable[Record], style: str = "booktabs", asv_eval: str = "") -> dict[str, str]:
+    """LaTeX source by table name; a table without data is absent. Styles: booktabs, vpc2020.
+
+    `asv_eval` names the attacker of the ASV tables: by default the first one that attacks original speech.
+    """
     records = list(records)
     ranks = {system: rank for rank, system in enumerate(dict.fromkeys([ORIGINAL, *(r.system for r in records)]))}
     texts = {}
-    for results in (_asv(records, ranks), _asr(records, ranks)):
+    for results in (_asv(records, ranks, asv_eval), _asr(records, ranks)):
         for name, partitions in (("dev", ("dev",)), ("test", ("test",)), ("combined", ("dev", "test"))):
             if all(results.rows_for(partition) for partition in partitions):
                 texts[f"{results.task}_{name}"] = STYLES[style](results, partitions)
     return texts
 
 
-def _asv(records: Sequence[Record], ranks: Mapping[str, int]) -> _Results:
-    records = costs(r for r in records if r.metric in _ASV_METRICS and r.condition in CONDITIONS)
+def _asv(records: Sequence[Record], ranks: Mapping[str, int], asv_eval: str) -> _Results:
+    records = costs(
+        r for r in records if r.metric in _ASV_METRICS and r.condition in CONDITIONS and not r.params.get("kind")
+    )
+    records = _of_asv_eval(records, asv_eval)
+    attackers = {record.attacker for record in records}
     # The EER by threshold is the one of 2024 and 2026; where there is the other one, it would only repeat it.
     has_kaldi = {_trials(record) for record in records if record.metric == "eer_kaldi"}
     records = [r for r in records if r.metric != "eer_threshold" or _trials(r) not in has_kaldi]
     metrics = {record.metric for record in records}
-    results = _Results("ASV", tuple(metric for metric in _ASV_METRICS if metric in metrics))
+    one = attackers.pop() if len(attackers) == 1 else ""
+    results = _Results("ASV", tuple(metric for metric in _ASV_METRICS if metric in metrics), marks(records), one)
     for record in records:
         value = 100 * record.value if record.metric.startswith("eer") else record.value
         _enter(results, record, ranks, record.metric, _number(value, 3))
     return results
+
+
+def _of_asv_eval(records: Sequence[Record], asv_eval: str) -> list[Record]:
+    """The records of ASV_eval; without a choice those of all attackers where none has attacked all systems."""
+    attackers = list(dict.fromkeys(record.attacker for record in records))
+    systems = dict.fromkeys(record.system for record in records)
+    if asv_eval and attackers and asv_eval not in attackers:
+        raise InputError(f"no verification results of attacker '{asv_eval}'; there are: {', '.join(attackers)}")
+    name = asv_eval or next((record.attacker for record in records if record.condition == "oo"), None)
+    lacking = [system for system in systems if not any(r.system == system and r.attacker == name for r in records)]
+    if lacking and not asv_eval:
+        return list(records)
+    if lacking:
+        logging.warning(f"no results of attacker {name} for {', '.join(lacking)}: not in the ASV tables")
+    return [record for record in records if record.attacker == name]
 
 
 def _trials(record: Record) -> tuple[str, ...]:
@@ -105,7 +136,7 @@ def _trials(record: Record) -> tuple[str, ...]:
 def _asr(records: Sequence[Record], ranks: Mapping[str, int]) -> _Results:
     records = [record for record in records if record.metric == "wer" and not record.gender]
     models = {record.params.get("lm", "") for record in records}
-    results = _Results("ASR", tuple(model for model in _LANGUAGE_MODELS if model in models))
+    results = _Results("ASR", tuple(model for model in _LANGUAGE_MODELS if model in models), marks(records))
     for record in records:
         _enter(results, record, ranks, record.params.get("lm", ""), _number(record.value, 2))
     return results
@@ -136,7 +167,7 @@ def _numbers(results: _Results, partition: str, titles: Mapping[str, str], **sty
     """One column per kind of number."""
 
     def cell_of(kind: str) -> Callable[[int, _Row], str]:
-        return lambda _, row: results.rows[row].get(partition, {}).get(kind, _ABSENT)
+        return lambda _, row: results.rows[row].get(partition, {}).get(kind, ABSENT)
 
     return [_Column(titles[kind], cell_of(kind), **style) for kind in results.kinds]
 
@@ -145,7 +176,7 @@ def _distinctions(results: _Results, rows: Sequence[_Row], **style: str) -> list
     """Columns for system and attacker (or recogniser) where rows differ in them."""
     columns = []
     if len({row.system for row in rows} - {ORIGINAL}) > 1:
-        columns.append(_Column("System", lambda _, row: row.system, **style))
+        columns.append(_Column("System", lambda _, row: results.marked.name(row.system), **style))
     if len({row.model for row in rows}) > 1:
         title = "Attacker" if results.task == "ASV" else "Recogniser"
         columns.append(_Column(title, lambda _, row: row.model, **style))
@@ -168,7 +199,8 @@ def _caption(results: _Results, partitions: Sequence[str]) -> str:
         which = "both development and test partitions"
     else:
         which = {"dev": "development data", "test": "test data"}[partitions[0]]
-    return f"{results.task} results for {which} (o-original, a-anonymized speech)."
+    by = f" by {escape(results.attacker)}" if results.attacker else ""
+    return f"{results.task} results{by} for {which} (o-original, a-anonymized speech).{results.marked.sentence}"
 
 
 def _label(results: _Results, partitions: Sequence[str]) -> str:
@@ -185,12 +217,13 @@ def _heads(columns: Sequence[_Column]) -> list[tuple[str, int, int]]:
     return runs
 
 
-def _body(columns: Sequence[_Column], rows: Sequence[_Row]) -> list[tuple[bool, str]]:
-    """The rows: (whether a new group begins, the cells joined)."""
-    return [
-        (number > 1 and row.group != rows[number - 2].group, join_cells(c.cell(number, row) for c in columns))
-        for number, row in enumerate(rows, start=1)
-    ]
+def _body(columns: Sequence[_Column], rows: Sequence[_Row]) -> list[Line]:
+    """The cells of all rows, with gaps between groups."""
+    body: list[Line] = []
+    for number, row in enumerate(rows, start=1):
+        body += [[]] if number > 1 and row.group != rows[number - 2].group else []
+        body.append([column.cell(number, row) for column in columns])
+    return body
 
 
 def _booktabs(results: _Results, partitions: Sequence[str]) -> str:
@@ -198,6 +231,7 @@ def _booktabs(results: _Results, partitions: Sequence[str]) -> str:
     alone = partitions[0] if len(partitions) == 1 else ""
     columns = [_Column("Data set", lambda _, row: row.data_set(alone), align="l")]
     columns += _distinctions(results, rows, align="l") + _data(results, "Enrol.", "Trials", "Gender")
+    labels = len(columns)
     titles = {
         "eer_kaldi": r"EER, \%",
         "eer_threshold": r"EER (threshold), \%",
@@ -210,40 +244,11 @@ def _booktabs(results: _Results, partitions: Sequence[str]) -> str:
     for partition in partitions:
         head = "" if alone else {"dev": "Development", "test": "Test"}[partition]
         columns += _numbers(results, partition, titles, align="r", head=head)
-
-    heads = []
-    if not alone:
-        cells = [rf"\multicolumn{{{end - start}}}{{c}}{{{head}}}" for head, start, end in _heads(columns) if head]
-        rules = [rf"\cmidrule(lr){{{start + 1}-{end}}}" for head, start, end in _heads(columns) if head]
-        heads.append(f"{'& ' * (len(columns) - 2 * len(results.kinds))}{' & '.join(cells)} \\\\")
-        heads.append(" ".join(rules))
-    heads.append(f"{' & '.join(column.title for column in columns)} \\\\")
-    body = []
-    for new_group, cells_of_row in _body(columns, rows):
-        body += [r"\addlinespace"] * new_group + [f"{cells_of_row} \\\\"]
-    colspec = "".join(column.align for column in columns)
-    return booktabs(colspec, heads, body, _caption(results, partitions), _label(results, partitions))
-
-
-def booktabs(colspec: str, heads: Sequence[str], body: Sequence[str], caption: str, label: str) -> str:
-    """A table of head lines and body lines that is shrunk where it would be wider than the text."""
-    lines = [
-        r"% Needs \usepackage{booktabs,graphicx}.",
-        r"\begin{table}",
-        r"  \centering",
-        rf"  \caption{{{caption}}}",
-        rf"  \label{{{label}}}",
-        r"  \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-        rf"  \begin{{tabular}}{{{colspec}}}",
-        r"    \toprule",
-        *(f"    {line}" for line in heads),
-        r"    \midrule",
-        *(f"    {line}" for line in body),
-        r"    \bottomrule",
-        r"  \end{tabular}}",
-        r"\end{table}",
+    heads = [
+        Column((Tex(column.title),) if alone else (Tex(column.head), Tex(column.title)), column.align)
+        for column in columns
     ]
-    return "\n".join(lines) + "\n"
+    return typeset(heads, labels, _body(columns, rows), _caption(results, partitions), _label(results, partitions))
 
 
 def _vpc2020(results: _Results, partitions: Sequence[str]) -> str:
@@ -270,22 +275,28 @@ def _vpc2020(results: _Results, partitions: Sequence[str]) -> str:
         columns += _numbers(results, partitions[0], titles)
 
     width = "1" if results.task == "ASV" else "0.7"
-    lines = [
-        r"%\usepackage{graphicx}",
-        r"%\usepackage{multirow}",
-        r"%\usepackage{amsmath}",
-        r"\begin{table}[]",
-        r"\centering",
-        rf"\caption{{{_caption(results, partitions)}}}",
-        rf"\label{{{_label(results, partitions)}}}",
-        rf"\resizebox{{{width}\textwidth}}{{!}}{{",
-        rf"\begin{{tabular}}{{|{''.join('c' + column.bar for column in columns)}}}",
-        r"\hline",
-        *_vpc2020_head(columns),
-    ]
-    lines += [(r"\hline " if new_group else "") + rf"{cells}\\ \hline" for new_group, cells in _body(columns, rows)]
-    lines += [r"\end{tabular}}", r"\end{table}"]
-    return "\n".join(lines) + "\n"
+    caption = _caption(results, partitions)
+    floats: list[str] = []
+    for page in pages(_body(columns, rows), _MOST_LINES):
+        lines = [
+            r"%\usepackage{graphicx}",
+            r"%\usepackage{multirow}",
+            r"%\usepackage{amsmath}",
+            r"\begin{table}[]",
+            r"\centering",
+            *([r"\addtocounter{table}{-1}"] if floats else []),
+            rf"\caption{{{continue_caption(caption) if floats else caption}}}",
+            *([] if floats else [rf"\label{{{_label(results, partitions)}}}"]),
+            rf"\resizebox{{{width}\textwidth}}{{!}}{{",
+            rf"\begin{{tabular}}{{|{''.join('c' + column.bar for column in columns)}}}",
+            r"\hline",
+            *_vpc2020_head(columns),
+        ]
+        for before, row in zip([None, *page], page, strict=False):
+            if row:
+                lines.append((r"\hline " if before == [] else "") + rf"{join_cells(row)}\\ \hline")
+        floats.append("\n".join([*lines, r"\end{tabular}}", r"\end{table}"]) + "\n")
+    return "\n".join(floats)
 
 
 def _vpc2020_head(columns: Sequence[_Column]) -> list[str]:
@@ -312,4 +323,5 @@ def _closed(columns: Sequence[_Column]) -> list[_Column]:
     return [*columns[:-1], replace(columns[-1], bar="||")]
 
 
-STYLES: dict[str, Callable[[_Results, Sequence[str]], str]] = {"booktabs": _booktabs, "vpc2020": _vpc2020}
+VPC2020 = "vpc2020"
+STYLES: dict[str, Callable[[_Results, Sequence[str]], str]] = {"booktabs": _booktabs, VPC2020: _vpc2020}

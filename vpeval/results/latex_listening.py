@@ -21,7 +21,7 @@ from vpeval.listening.significance import (
 )
 from vpeval.records.record import Record
 from vpeval.records.tex import Tex, escape, join_cells
-from vpeval.results.latex_challenge import booktabs
+from vpeval.results.latex_layout import booktabs
 
 COLOURS: Mapping[Level, str] = {"significant": "8FBBE8", "uncorrected": "D6E6F6", "none": "E3E3E3"}
 """Blue and grey as in the supplement, and pale blue for what the correction takes back."""
@@ -49,7 +49,7 @@ def _table(found: Significance, name: str, groups: Mapping[str, str]) -> str:
     keys = ", ".join(rf"\colorbox[HTML]{{{COLOURS[level]}}}{{{words}}}" for level, words in LEVELS.items())
     caption = (
         f"Significance of differences in {_TITLES[name]}: p values of two-sided Mann-Whitney U tests, with an arrow "
-        rf"where the system of the row is rated higher ($\uparrow$) or lower ($\downarrow$). {keys} (level "
+        rf"where the system of the row is rated higher ($\uparrow$) or lower ($\downarrow$). Cells: {keys} (level "
         f"{found.alpha:g}, Holm's correction for all tests of the listening test)."
     )
     head = rf"{join_cells(['', *found.systems])} \\"

@@ -169,7 +169,8 @@ def _file_commands(plan: Plan) -> list[list[str]]:
     edition, table = ["--edition", plan.edition], str(plan.run / TABLE)
     options = [*edition, "--system", plan.system, *ranked_words(plan)]
     files = [["local/write_results.py", *options, table, str(plan.run / name)] for name in result_files(plan)]
-    return [*files, ["local/results_to_latex.py", *edition, "--out-dir", str(plan.run / "latex"), table]]
+    latex = ["--asv-eval", plan.main.name, "--out-dir", str(plan.run / "latex")]
+    return [*files, ["local/results_to_latex.py", *edition, *latex, table]]
 
 
 def ranked_words(plan: Plan) -> list[str]:
@@ -183,7 +184,7 @@ def _write_files(plan: Plan, out: Path) -> str:
     names = result_files(plan)
     for name in names:
         write_text(out / name, render(records, plan.edition, name, **plan.ranked))
-    tables = write_latex(records, out / "latex", plan.edition)
+    tables = write_latex(records, out / "latex", plan.edition, asv_eval=plan.main.name)
     return f"{', '.join(names)} of edition {plan.edition}, {len(tables)} LaTeX tables"
 
 

@@ -206,9 +206,10 @@ def analyse(parser: script.Parser, words: list[str]) -> None:
     from vpeval.listening.analysis import analyse as analyse_test
     from vpeval.listening.disk import load_test
     from vpeval.listening.exclusion import parse_rules, render_listeners
-    from vpeval.listening.result_tables import objective_subjective, text_tables
+    from vpeval.listening.result_tables import text_tables
     from vpeval.records.record import write_records
-    from vpeval.results.latex_listening import objective_table, significance_tables
+    from vpeval.results import latex_supplement
+    from vpeval.results.latex_listening import significance_tables
 
     test = load_test(args.test)
     runs = args.runs or args.out / "runs"
@@ -223,12 +224,10 @@ def analyse(parser: script.Parser, words: list[str]) -> None:
     write_text(args.out / "listeners.tsv", render_listeners(found.listeners, rules, test.settings.simulated))
     comments = "".join(f"listener {n + 1}: {' '.join(text.split())}\n" for n, text in found.responses.comments())
     write_text(args.out / "comments.txt", comments)
-    latex = significance_tables(found.records)
-    latex["objective_subjective"] = objective_table(
-        objective_subjective(found), found.attacker, test.settings.simulated
-    )
-    for name, table in latex.items():
-        write_text(args.out / f"latex/{name}.tex", table)
+    latex = latex_supplement.tables([*found.records, *found.objective])
+    latex = {name: text for name, text in latex.items() if name == "supplement_18"}
+    for name, text in (latex | significance_tables(found.records)).items():
+        write_text(args.out / f"latex/{name}.tex", text)
     _draw_figures(record_tables(runs, test.settings.systems), args.out / "figures")
     print(tables, end="")
     print(

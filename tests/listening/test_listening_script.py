@@ -48,7 +48,7 @@ def test_a_test_is_prepared_answered_and_analysed(data, tmp_path):
     assert {"listening.txt", "listeners.tsv", "records.jsonl", "runs/zorro/listening/records.jsonl"} <= names
     assert {f"figures/listening_{name}.svg" for name in ("violins", "tests", "det", "det_sets", "linkability")} <= names
     assert {f"latex/significance_{name}.tex" for name in ("quality", "similarity")} <= names
-    assert r"\bottomrule" in (tmp_path / "out/latex/objective_subjective.tex").read_text()
+    assert "subjective" in (tmp_path / "out/latex/supplement_18.tex").read_text()
 
 
 def test_a_listener_is_exported_and_deleted_while_the_server_runs(data, tmp_path):

@@ -145,14 +145,19 @@ def test_correlations_have_fishers_interval():
 
 def test_only_numbers_of_one_set_are_paired():
     subjective, objective = (
-        [Record(metric, 0.1, system="zorro", set=name) for name in ("", "s")]
+        [Record(metric, 0.1, params={"estimator": "eer_threshold"}, system="zorro", set=name) for name in ("", "s")]
         for metric in ("listening_eer", "eer_threshold")
     )
-    assert pair_metrics(subjective, objective)["listening_eer"] == [MetricPair("zorro", "s", "", 0.1, 0.1)]
+    assert pair_metrics(subjective, objective)["listening_eer"] == [
+        MetricPair("zorro", "s", "", "eer_threshold", 0.1, 0.1)
+    ]
 
 
 def test_correlations_require_three_points():
-    pairs = [MetricPair("zorro", "s", g, x, y) for g, x, y in (("f", 0.1, 0.2), ("m", 0.2, 0.1), ("", 0.4, 0.3))]
+    pairs = [
+        MetricPair("zorro", "s", g, "eer_threshold", x, y)
+        for g, x, y in (("f", 0.1, 0.2), ("m", 0.2, 0.1), ("", 0.4, 0.3))
+    ]
     records = _correlation_records({"listening_eer": pairs}, "ecapa", {})
     assert [(r.params["systems"], r.lower, r.counts["points"]) for r in records] == [
         ("all", None, 3),

@@ -4,11 +4,13 @@ import re
 
 import pytest
 from test_latex import compile_tables, needs_latex
+from tex_tables import read_tables
 
 from vpeval.listening.ratings import ALPHA, GROUPS
 from vpeval.records.record import Record
+from vpeval.results import latex_supplement
 from vpeval.results.latex import write_latex
-from vpeval.results.latex_listening import COLOURS, objective_table, significance_tables
+from vpeval.results.latex_listening import COLOURS, significance_tables
 
 SYSTEMS = ("original", "B1", "b_2")
 P = {("original", "B1"): (0.00001, 0.0002), ("original", "b_2"): (0.0057, 0.03), ("B1", "b_2"): (0.66, 1.0)}
@@ -31,10 +33,11 @@ def heard(systems=SYSTEMS, p=P, alpha=ALPHA, **notes):
 
 
 def rows(text):
-    """The cells of every row by the name in front, the first block only."""
-    body = text.partition(r"\multicolumn")[2].partition(r"\midrule")[0]
-    lines = [line.strip().removesuffix(r"\\").split(" & ") for line in body.splitlines() if " & " in line]
-    return {first.strip(): [cell.strip() for cell in rest] for first, *rest in lines}
+    """The cells of every row of the first block, by the name in front."""
+    _, title, *lines = read_tables(text)[0]
+    assert title[0].startswith("(a)")
+    block = lines[: next(k for k, line in enumerate(lines) if line[0].startswith("(b)"))]
+    return {first: rest for first, *rest in block}
 
 
 def test_a_cell_has_the_p_value_an_arrow_and_the_colour_of_what_it_shows():
@@ -59,9 +62,17 @@ def test_both_blocks_of_a_table_are_there():
     found = significance_tables(heard())
     titles = [re.findall(r"\{\((.)\) (.+?)\}", text) for text in found.values()]
     assert titles == [
-        [("a", "Speaker similarity, same speaker"), ("b", "Speaker similarity, different speakers")],
+        [("a", "Similarity, same speaker"), ("b", "Similarity, different speakers")],
         [("a", "Naturalness"), ("b", "Intelligibility")],
     ]
+
+
+def test_long_names_of_many_systems_are_turned():
+    systems = ("original", *(f"system_{k}" for k in range(9)))
+    pairs = {(a, b): (0.1, 1.0) for i, a in enumerate(systems) for b in systems[i + 1 :]}
+    (table,) = read_tables(significance_tables(heard(systems, pairs))["significance_quality"])
+    assert table[0][1:3] == [r"\rotatebox{90}{original}", r"\rotatebox{90}{system\_0}"]
+    assert len(table) == 1 + 2 * (1 + len(systems))
 
 
 def test_systems_without_ratings_among_the_records_are_left_out():
@@ -72,11 +83,12 @@ def test_systems_without_ratings_among_the_records_are_left_out():
 
 def test_simulated_listeners_are_named_in_print():
     assert "SIMULATED" not in significance_tables(heard())["significance_quality"]
-    for text in (
-        significance_tables(heard(listeners="SIMULATED"))["significance_quality"],
-        objective_table([["Metric", "Set", "Gender", "x"], ["EER", "s", "f", "1"]], "a", True),
-    ):
-        assert r"\caption{\textbf{SIMULATED listeners" in text
+    text = significance_tables(heard(listeners="SIMULATED"))["significance_quality"]
+    assert r"\caption{\textbf{SIMULATED listeners" in text
+    place = {"system": "B1", "set": "libri_test_trials_f", "gender": "f", "condition": "oa", "attacker": "listeners"}
+    for notes in ({}, {"listeners": "SIMULATED"}):
+        eer = Record("listening_eer", 0.3, params={"estimator": "eer_threshold"}, notes=notes, **place)
+        assert ("SIMULATED" in latex_supplement.tables([eer])["supplement_18"]) == bool(notes)
 
 
 def test_tables_of_a_run_include_those_of_its_listeners(tmp_path):
@@ -91,7 +103,4 @@ def test_tables_of_a_run_include_those_of_its_listeners(tmp_path):
 def test_the_tables_compile(count, tmp_path):
     systems = ("original", *(f"system_{k}" for k in range(1, count)))
     pairs = {(a, b): (0.001 * i, 0.01 * j) for i, a in enumerate(systems) for j, b in enumerate(systems) if i < j}
-    texts = list(significance_tables(heard(systems, pairs)).values())
-    head = ["Metric", "Set", "Gender", *systems]
-    texts.append(objective_table([head, ["EER %", "a_b", "f", *"1" * count]], "a_b", False))
-    assert compile_tables(texts, tmp_path)
+    assert compile_tables(list(significance_tables(heard(systems, pairs)).values()), tmp_path)

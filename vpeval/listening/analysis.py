@@ -54,11 +54,12 @@ class Options:
 
 @dataclass(frozen=True)
 class MetricPair:
-    """One objective and one subjective number for the same trials."""
+    """One objective and one subjective number for the same trials, by the same estimator."""
 
     system: str
     set: str
     gender: str
+    estimator: str
     objective: float
     subjective: float
 
@@ -72,6 +73,7 @@ class Analysis:
     listeners: Sequence[Listener]
     responses: Responses
     records: Sequence[Record]
+    objective: Sequence[Record]
     correlations: Sequence[Record]
     pairs: Mapping[str, Sequence[MetricPair]]
     attacker: str
@@ -104,7 +106,7 @@ def analyse(test: ListeningTest, runs: Path, options: Options) -> Analysis:
     correlations = [
         record.tagged({"recipe": test.settings.recipe}) for record in _correlation_records(pairs, attacker, plain)
     ]
-    return Analysis(test, options, listeners, responses, records, correlations, pairs, attacker)
+    return Analysis(test, options, listeners, responses, records, objective, correlations, pairs, attacker)
 
 
 def _rating_records(responses: Responses, options: Options, notes: dict[str, object]) -> list[Record]:
@@ -142,10 +144,10 @@ def pair_metrics(subjective: Iterable[Record], objective: Iterable[Record]) -> d
     found: dict[str, list[MetricPair]] = {name: [] for name in VERIFICATION}
     for record in subjective:
         if record.metric in VERIFICATION and record.set:
-            place = (record.system, record.set, record.gender)
-            other = known.get((VERIFICATION[record.metric][0], *place))
+            place, estimator = (record.system, record.set, record.gender), record.params["estimator"]
+            other = known.get((estimator, *place))
             if other is not None and math.isfinite(other) and math.isfinite(record.value):
-                found[record.metric].append(MetricPair(*place, other, record.value))
+                found[record.metric].append(MetricPair(*place, estimator, other, record.value))
     return found
 
 

@@ -66,7 +66,7 @@ def _significance(analysis: Analysis) -> list[str]:
     return parts
 
 
-def objective_subjective(analysis: Analysis) -> Cells:
+def _objective_subjective(analysis: Analysis) -> Cells:
     """Metrics of listeners and of the ignorant attacker, with a header row: metric, set, gender, systems."""
     systems = list(analysis.test.settings.systems)
     rows = [["Metric", "Set", "Gender", *systems]]
@@ -87,7 +87,7 @@ def objective_subjective(analysis: Analysis) -> Cells:
 def _verification(analysis: Analysis) -> str:
     attacker = analysis.attacker or "no objective results found"
     title = f"Objective (ignorant attacker: {attacker}) and subjective metrics (Table 18)"
-    return f"{title}\n{_aligned(objective_subjective(analysis))}"
+    return f"{title}\n{_aligned(_objective_subjective(analysis))}"
 
 
 def _linking(analysis: Analysis) -> str:

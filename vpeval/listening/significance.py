@@ -16,14 +16,14 @@ from vpeval.records.record import Record
 
 Level = Literal["significant", "uncorrected", "none"]
 LEVELS: Mapping[Level, str] = {
-    "significant": "Significant after Holm's correction",
+    "significant": "significant after Holm's correction",
     "uncorrected": "significant only before it",
     "none": "not significant",
 }
 """What a test may show, in words."""
 GROUP_TITLES = {
-    "similarity_same": "Speaker similarity, same speaker",
-    "similarity_different": "Speaker similarity, different speakers",
+    "similarity_same": "Similarity, same speaker",
+    "similarity_different": "Similarity, different speakers",
     "naturalness": "Naturalness",
     "intelligibility": "Intelligibility",
 }

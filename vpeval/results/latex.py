@@ -61,7 +61,7 @@ def write_latex(
     `asv_eval` is the attacker of the challenge's tables (`latex_challenge.tables`).
     """
     if style == SUPPLEMENT:
-        texts = latex_supplement.tables(records, edition)
+        texts = latex_supplement.tables(records, edition) | significance_tables(records)
     else:
         own = edition_of(edition).latex_style if style == EDITION else style
         texts = latex_challenge.tables(records, own, asv_eval)

@@ -35,7 +35,9 @@ _GAP_HEIGHT = 0.5
 _BETWEEN = 2.0
 _SMALL = 0.7
 """The width of a small letter."""
-_COMMAND = re.compile(r"\\multicolumn\{\d+\}\{[^}]*\}|\\[A-Za-z]+\*? ?|\\.|[{}$^]")
+_COMMAND = re.compile(
+    r"\\cellcolor\[HTML\]\{\w+\}|\\rotatebox\{90\}\{[^}]*\}|\\multicolumn\{\d+\}\{[^}]*\}|\\[A-Za-z]+\*? ?|\\.|[{}$^]"
+)
 
 ABSENT = "--"
 CONTINUED = " (continued)"

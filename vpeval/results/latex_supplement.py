@@ -33,6 +33,7 @@ from vpeval.records.names import (
 from vpeval.records.record import Record
 from vpeval.records.tex import escape
 from vpeval.results.latex_layout import ABSENT, Column, Row, Title, in_order, marks, put, signs, typeset
+from vpeval.results.latex_listening import SIMULATED
 from vpeval.results.published import KIND, PLACES
 
 _EER = "eer"
@@ -101,7 +102,8 @@ def tables(records: Iterable[Record], edition: str = "2020") -> dict[str, str]:
     caption = (
         "Objective and subjective metrics of speaker verification. Objective metrics are those of ignorant attacks."
     )
-    found[f"supplement_{_LISTENING}"] = _set(_heard(records), _LISTENING, caption, order)
+    simulated = any("listeners" in record.notes for record in records if record.metric in HEARD)
+    found[f"supplement_{_LISTENING}"] = _set(_heard(records), _LISTENING, SIMULATED * simulated + caption, order)
     return {name: text for name, text in found.items() if text}
 
 

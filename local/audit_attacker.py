@@ -45,7 +45,7 @@ def main() -> None:
     sets = find_sets(args.embeddings, args.system)
     pairs = [(name, other) for name in sets for other in partners(name, sets) if "_enrolls" in name]
     checks = {name: args.data / f"{name}_{args.system}" / "checks.json" for name in sets}
-    findings = audit.examine(args.system, args.embeddings, pairs, records, checks, args.edition)
+    findings = audit.examine(args.system, {args.embeddings.name: args.embeddings}, pairs, records, checks, args.edition)
     for finding in findings:
         if finding.flagged:
             print(f"audit ({finding.check}): WARNING: {finding.sentence}", file=sys.stderr)

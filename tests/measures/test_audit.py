@@ -215,7 +215,38 @@ def test_attacks_that_know_more_are_held_against_those_that_know_less():
         in first.sentence
     )
     assert not second.flagged
-    assert (second.numbers["stronger"], second.numbers["weaker"]) == ("aa t semi-informed", "aa a lazy-informed")
+    assert (second.numbers["stronger"], second.numbers["weaker"]) == ("aa t semi-informed", "oa a ignorant")
+
+
+def test_a_trained_attacker_is_held_against_everybody_who_knows_less():
+    records = [
+        eer(0.15, "oa", "a"),
+        eer(0.4, "aa", "a", attack="lazy-informed"),
+        eer(0.3, "aa", "s", attack="similar-system"),
+        eer(0.22, "aa", "t", attack="semi-informed"),
+    ]
+    found = {str(finding.numbers["stronger"]).split()[1]: finding for finding in audit.ladder(records, "eer_rocch")}
+    assert found["t"].flagged and found["t"].numbers["weaker"] == "oa a ignorant"
+    assert found["s"].flagged and found["s"].numbers["weaker"] == "oa a ignorant"
+    assert found["a"].flagged
+
+
+def test_without_an_interval_nothing_is_claimed():
+    bare = [
+        replace(record, lower=None, upper=None)
+        for record in (eer(0.1, "oa", "a"), eer(0.4, "aa", "t", attack="semi-informed"))
+    ]
+    (finding,) = audit.ladder(bare, "eer_rocch")
+    assert not finding.flagged and "cannot be told: the sets have too few speakers for an interval" in finding.sentence
+    fused = replace(eer(0.4, "aa", "f"), notes={"members": "t u"})
+    (finding,) = audit.fusions([*bare, replace(fused, lower=None, upper=None)], "eer_rocch")
+    assert not finding.flagged and "cannot be told" in finding.sentence
+
+
+def test_voices_are_compared_by_the_encoder_that_recognises_them_best():
+    records = [eer(0.3, "oo", "f0"), eer(0.02, "oo", "ecapa"), eer(0.01, "aa", "other")]
+    assert audit.best_encoder(records, ["f0", "ecapa", "other"], "eer_rocch") == "ecapa"
+    assert audit.best_encoder([], ["f0", "ecapa"], "eer_rocch") == "f0"
 
 
 def test_a_fusion_is_held_against_the_best_member_that_attacked_the_same_sets():
@@ -290,8 +321,8 @@ def test_everything_is_examined(tmp_path):
     checks = {name: tmp_path / f"{name}_toy/checks.json" for name in sets}
     pairs = [("e", "t"), ("single", "lonely")]
 
-    def examine(records, embeddings=tmp_path / "enc"):
-        return audit.examine("toy", embeddings, pairs, records, checks, "2024")
+    def examine(records, encoders={"enc": tmp_path / "enc"}):  # noqa: B006
+        return audit.examine("toy", encoders, pairs, records, checks, "2024")
 
     found = examine([eer(0.1, "oo", "enc")])
     assert [finding.check for finding in found if finding.check != "d"] == ["a", "c", "e"]
@@ -299,7 +330,7 @@ def test_everything_is_examined(tmp_path):
     assert found[-1].numbers["utts"] == 20
     weak = examine([eer(0.4, "oo", "enc")])
     assert [(finding.check, finding.flagged) for finding in weak[:3]] == [("a", True), ("c", True), ("d", True)]
-    assert [finding.check for finding in examine([], None)] == ["e"]
+    assert [finding.check for finding in examine([], {})] == ["e"]
     e, t = (Versions(*(audit.read_embeddings(tmp_path / "enc" / f"{n}{s}") for s in ("", "_toy"))) for n in "et")
     t = replace(t, original=t.original.with_utterances(t.anonymised.utts))
     (enrolment,) = [finding for finding in found if finding.check == "c"]

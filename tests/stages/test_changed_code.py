@@ -32,7 +32,7 @@ MEASURES = {
     "recognition": {"ASR"},
 }
 """What the directories of the results of a measure are called."""
-PLANNED = ("vpeval/plan/", "vpeval/asv/attackers.py", "vpeval/editions/")
+PLANNED = ("vpeval/plan/", "vpeval/asv/attackers.py", "vpeval/core/run_names.py", "vpeval/editions/")
 """What these decide is an input or an option of a result, and counts as such."""
 
 

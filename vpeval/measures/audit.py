@@ -1,7 +1,7 @@
 """Is the attacker to be believed? Six checks on what stages 3, 5 and 6 made, each answered in a sentence.
 
 (a) control: on speech where it must succeed, the attacker is far from chance.
-(b) ladder: who knows more does not do worse, beyond the interval, than who knows less.
+(b) ladder: who knows more does not do worse, beyond the interval, than anybody who knows less.
 (c) enrolment: enrolment speech was anonymised; where it was not, an informed attack is not one (the T10-2 case of
     the similarity rank disclosure paper: merely re-synthesised enrolment gave an EER of 40.8 % while 69 % of the
     speakers were identified).
@@ -9,11 +9,12 @@
 (e) pass-through: utterances that left the anonymiser as they came.
 (f) strongest: which attack is to be reported, among how many; and whether a fusion is as good as what it is made of.
 
-Similarities are cosines of embeddings. What counts is the gap between pairs of utterances of one speaker and of two,
-as a share of the same gap in original speech: *retention* between original and anonymised speech (1: the voice is
-still there, 0: gone), *coherence* within anonymised speech (1: speakers are as distinct as before). For the level, a
-set is held against the sets of the other role, in which the same speakers have got other pseudo-speakers: *sharing* is
-how much more alike a speaker's utterances are within the set than across, beyond that difference in original speech.
+Similarities are cosines of embeddings, by the encoder of the attacker who recognises original speech best. What counts
+is the gap between pairs of utterances of one speaker and of two, as a share of the same gap in original speech:
+*retention* between original and anonymised speech (1: the voice is still there, 0: gone), *coherence* within anonymised
+speech (1: speakers are as distinct as before). For the level, a set is held against the sets of the other role, in
+which the same speakers have got other pseudo-speakers: *sharing* is how much more alike a speaker's utterances are
+within the set than across, beyond that difference in original speech.
 
 The limits are those of conf/verdict.yaml; EERs are of the estimator that the caller chooses.
 
@@ -41,7 +42,7 @@ from vpeval.measures.strongest import attack_in_words, choice_in_words, sets_in_
 from vpeval.metrics.vectors import directions
 from vpeval.records.limits import AuditLimits, read_limits
 from vpeval.records.metrics import describe
-from vpeval.records.names import CONDITIONS, LAZY, ORIGINAL, SIMILAR, WARNING, attack_model
+from vpeval.records.names import ATTACK_MODELS, CONDITIONS, LAZY, ORIGINAL, SIMILAR, WARNING, attack_model
 from vpeval.records.record import Record
 
 FILE, UTILITY_FILE = "audit.json", "utility_audit.json"
@@ -162,18 +163,20 @@ class Similarity:
 
 def examine(
     system: str,
-    embeddings: Path | None,
+    encoders: Mapping[str, Path],
     pairs: Sequence[tuple[str, str]],
     records: Sequence[Record],
     checks: Mapping[str, Path],
     edition: str,
 ) -> list[Finding]:
-    """All checks. `pairs` are (enrolment set, trial set); `embeddings` holds original and anonymised versions of
-    the sets by one encoder (None: there is no such encoder), `checks` the checks.json of every anonymised set."""
+    """All checks. `pairs` are (enrolment set, trial set); `encoders` are attackers with the directories of their
+    embeddings of both versions of the sets, `checks` the checks.json of every anonymised set."""
     limits, eer = read_limits().audit, headline_eer((record.metric for record in records), edition)
     findings = [*control(records, eer, limits), *ladder(records, eer)]
     similar: dict[str, Similarity] = {}
-    if embeddings is not None:
+    if encoders:
+        encoder = best_encoder(records, encoders, eer)
+        embeddings = encoders[encoder]
         names = sorted({name for pair in pairs for name in pair})
         partial = {name for name in names if name in checks and read_missing(checks[name].parent).utts}
         sets = {name: _read_versions(embeddings, name, system, name in partial) for name in names}
@@ -184,7 +187,6 @@ def examine(
             for name, each in sets.items()
             if len(each.original.speakers) > 1 and each.original.counts.max() > 1
         }
-        encoder = embeddings.name
         if any(finding.flagged and finding.numbers.get("attacker") == encoder for finding in findings):
             findings += too_weak(encoder)
         else:
@@ -195,6 +197,15 @@ def examine(
     total = sum(count for _, count in passed.values())
     findings.append(pass_through({name: listed for name, (listed, _) in passed.items()}, similar, total, limits))
     return [*findings, *fusions(records, eer), *strongest(records, system, eer)]
+
+
+def best_encoder(records: Sequence[Record], encoders: Iterable[str], metric: str) -> str:
+    """The attacker with the least mean EER on original speech: F0 or other weak cues cannot tell whose voice it is."""
+    found: dict[str, list[float]] = {name: [] for name in encoders}
+    for record in _eers(records, metric):
+        if record.condition == "oo" and record.attacker in found:
+            found[record.attacker].append(record.value)
+    return min(found, key=lambda name: np.mean(found[name]) if found[name] else np.inf)
 
 
 def _read_versions(embeddings: Path, name: str, system: str, partial: bool) -> Versions:
@@ -257,39 +268,78 @@ def control(records: Sequence[Record], metric: str, limits: AuditLimits) -> list
 
 
 def ladder(records: Sequence[Record], metric: str) -> list[Finding]:
-    """(b) for every step from an attack to one that knows more, with all sets that both were tried on."""
+    """(b) for every attack, against all that know less, with the sets that both were tried on.
+
+    The finding is about the one that is exceeded on most sets, else about the strongest one.
+    """
     attacks: dict[_Attack, dict[str, Record]] = {}
     for record in _eers(records, metric):
         attacks.setdefault((record.condition, record.attacker, attack_model(record)), {})[record.set] = record
-    findings = []
-    for weak, strong in _steps(list(attacks)):
-        pairs = [(attacks[weak][name], attacks[strong][name]) for name in attacks[weak] if name in attacks[strong]]
-        if not pairs:
-            continue
-        worse = [(low, high) for low, high in pairs if high.value > _highest(low)]
-        means = [float(np.mean([pair[side].value for pair in pairs])) for side in (0, 1)]
-        names = [f"{attack} attacker {attacker}" for _, attacker, attack in (strong, weak)]
-        numbers: dict[str, float | str] = {
-            "stronger": " ".join(strong),
-            "weaker": " ".join(weak),
-            "metric": metric,
-            "eer": means[1],
-            "weaker_eer": means[0],
-        }
-        summary = (
-            f"mean {describe(metric).title} {_percent(means[1])} against {_percent(means[0])} on {len(pairs)} sets"
+    steps = [
+        [_Step(weak, strong, tuple((own[name], sets[name]) for name in own if name in sets)) for weak, own in weaker]
+        for strong, sets in attacks.items()
+        if (weaker := [(weak, own) for weak, own in attacks.items() if _knows_less(weak, strong)])
+    ]
+    compared = [[step for step in found if step.pairs] for found in steps]
+    return [
+        _climb(max(found, key=lambda step: (len(step.worse), -step.mean(0))), metric) for found in compared if found
+    ]
+
+
+@dataclass(frozen=True)
+class _Step:
+    """An attack and one that knows more, with their EERs on the same sets."""
+
+    weak: _Attack
+    strong: _Attack
+    pairs: tuple[tuple[Record, Record], ...]
+
+    @property
+    def worse(self) -> list[tuple[Record, Record]]:
+        """Sets on which the stronger attack does worse, beyond the interval of the weaker one."""
+        return [(low, high) for low, high in self.pairs if low.upper is not None and high.value > low.upper]
+
+    def mean(self, side: int) -> float:
+        """The mean EER of one of them."""
+        return float(np.mean([pair[side].value for pair in self.pairs]))
+
+
+def _knows_less(weak: _Attack, strong: _Attack) -> bool:
+    """Whether an attack on anonymised speech knows less; a lazy-informed one is held against its own attacker alone."""
+    known = [ATTACK_MODELS.index(attack) if attack in ATTACK_MODELS else 0 for *_, attack in (weak, strong)]
+    if not 0 < known[0] < known[1]:
+        return False
+    return strong[2] != LAZY or weak[1] == strong[1]
+
+
+def _climb(step: _Step, metric: str) -> Finding:
+    names = [f"{attack} attacker {attacker}" for _, attacker, attack in (step.strong, step.weak)]
+    numbers: dict[str, float | str] = {
+        "stronger": " ".join(step.strong),
+        "weaker": " ".join(step.weak),
+        "metric": metric,
+        "eer": step.mean(1),
+        "weaker_eer": step.mean(0),
+    }
+    summary = (
+        f"mean {describe(metric).title} {_percent(step.mean(1))} against {_percent(step.mean(0))} on "
+        f"{len(step.pairs)} sets"
+    )
+    if step.worse:
+        low, high = max(step.worse, key=lambda pair: pair[1].value - pair[0].value)
+        sentence = (
+            f"The {names[0]} does worse than the {names[1]}, who knows less, beyond the interval on "
+            f"{first_few(sorted(pair[1].set for pair in step.worse))} ({high.set}: {_percent(high.value)} against "
+            f"{_interval(low)}; {summary}): it overestimates privacy; train it better or report the weaker one."
         )
-        if worse:
-            low, high = max(worse, key=lambda pair: pair[1].value - pair[0].value)
-            sentence = (
-                f"The {names[0]} does worse than the {names[1]}, who knows less, beyond the interval on "
-                f"{first_few(sorted(pair[1].set for pair in worse))} ({high.set}: {_percent(high.value)} against "
-                f"{_interval(low)}; {summary}): it overestimates privacy; train it better or report the weaker one."
-            )
-        else:
-            sentence = f"The {names[0]} does not do worse than the {names[1]} beyond the interval ({summary})."
-        findings.append(Finding("b", bool(worse), sentence, numbers))
-    return findings
+    elif all(low.upper is None for low, _ in step.pairs):
+        sentence = (
+            f"Whether the {names[0]} does worse than the {names[1]} cannot be told: the sets have too few speakers for "
+            f"an interval ({summary})."
+        )
+    else:
+        sentence = f"The {names[0]} does not do worse than the {names[1]} beyond the interval ({summary})."
+    return Finding("b", bool(step.worse), sentence, numbers)
 
 
 def fusions(records: Sequence[Record], metric: str) -> list[Finding]:
@@ -305,8 +355,8 @@ def fusions(records: Sequence[Record], metric: str) -> list[Finding]:
             continue
         means = {name: float(np.mean([found[one].value for one in sets])) for name, found in members.items()}
         best = min(means, key=lambda name: means[name])
-        low = [members[best][one] for one in sets]
-        worse = [one for one, record in zip(sets, low, strict=True) if sets[one].value > _highest(record)]
+        limits = {one: members[best][one].upper for one in sets}
+        worse = [one for one, limit in limits.items() if limit is not None and sets[one].value > limit]
         mean = float(np.mean([record.value for record in sets.values()]))
         compared = f"mean {describe(metric).title} {_percent(mean)} against {_percent(means[best])}"
         where = "-".join(condition)
@@ -314,6 +364,11 @@ def fusions(records: Sequence[Record], metric: str) -> list[Finding]:
             sentence = (
                 f"The fusion {attacker} of {', '.join(names)} does worse than {best} alone ({where}, {compared}), "
                 f"beyond the interval on {first_few(worse)}: it is no worst case; look at {best}."
+            )
+        elif all(limit is None for limit in limits.values()):
+            sentence = (
+                f"Whether the fusion {attacker} of {', '.join(names)} does worse than its best member {best} cannot be "
+                f"told: the sets have too few speakers for an interval ({where}, {compared})."
             )
         else:
             sentence = (
@@ -481,14 +536,6 @@ def _eers(records: Sequence[Record], metric: str) -> list[Record]:
     return [record for record in records if record.metric == metric and record.condition in CONDITIONS]
 
 
-def _steps(attacks: Sequence[_Attack]) -> list[tuple[_Attack, _Attack]]:
-    """Pairs (knows less, knows more): ignorant and lazy-informed of one attacker; lazy-informed and trained ones."""
-    lazy = [key for key in attacks if key[2] == LAZY]
-    trained = [key for key in attacks if key[0] == "aa" and key not in lazy]
-    same = [(weak, strong) for weak in attacks for strong in lazy if weak[0] == "oa" and weak[1] == strong[1]]
-    return [*same, *((weak, strong) for weak in lazy for strong in trained)]
-
-
 def _numbers(found: Similarity) -> dict[str, float]:
     gaps = {
         f"{name}_{side}": getattr(getattr(found, name), side)
@@ -496,10 +543,6 @@ def _numbers(found: Similarity) -> dict[str, float]:
         for side in ("same", "other")
     }
     return {**gaps, "retention": found.retention, "coherence": found.coherence}
-
-
-def _highest(record: Record) -> float:
-    return record.value if record.upper is None else record.upper
 
 
 def _percent(value: float) -> str:

@@ -382,12 +382,13 @@ class Plan:
         )
 
     @cached_property
-    def original_embeddings(self) -> Path | None:
-        """Embeddings of the first encoder that embeds original speech as well; None where no attacker compares it."""
-        for attack in self.single_attacks:
-            if attack.condition in ("oo", "oa") or attack.attacker.mode == "backend":
-                return attack.embeddings
-        return None
+    def original_embeddings(self) -> dict[str, Path]:
+        """The embeddings of all attackers whose encoders embed original speech as well, by the names of attackers."""
+        return {
+            attack.attacker.name: attack.embeddings
+            for attack in self.single_attacks
+            if attack.condition in ("oo", "oa") or attack.attacker.mode == "backend"
+        }
 
     @cached_property
     def srd_sets(self) -> tuple[str, ...]:

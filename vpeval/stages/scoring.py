@@ -7,12 +7,13 @@ from pathlib import Path
 
 from vpeval.asv.attackers import FUSION
 from vpeval.editions.base import edition_of
+from vpeval.editions.headline import eer_of
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.measures import audit
 from vpeval.measures.base import RECORDS
 from vpeval.plan.plan import Plan
 from vpeval.records.names import ORIGINAL
-from vpeval.records.record import read_records
+from vpeval.records.record import Record, read_records
 from vpeval.stages.base import LIMITS, log_findings, make_results, results
 
 
@@ -39,8 +40,8 @@ def measure_disclosure(plan: Plan) -> None:
 
 def audit_step(plan: Plan) -> Step:
     """The audit of the attackers."""
-    sets, embeddings = plan.recipe.voice_sets, plan.original_embeddings
-    vectors = [embeddings / plan.data_of(name, side).name for name in sets for side in "oa"] if embeddings else []
+    sets, encoders = plan.recipe.voice_sets, dict.fromkeys(plan.original_embeddings.values())
+    vectors = [path / plan.data_of(name, side).name for path in encoders for name in sets for side in "oa"]
     checks = [plan.anonymised(name) / "checks.json" for name in sets]
     return Step(
         stage=6,
@@ -57,10 +58,12 @@ def audit_step(plan: Plan) -> Step:
 
 def _audit_commands(plan: Plan) -> list[list[str]]:
     """The command that audits by hand; it needs embeddings of original and anonymised speech."""
-    if plan.original_embeddings is None:
+    if not plan.original_embeddings:
         return []
+    eer = eer_of(plan.edition)
+    encoder = audit.best_encoder(_read_scored(plan), plan.original_embeddings, eer)
     runs = dict.fromkeys((plan.run_of(ORIGINAL), plan.run))
-    files = [str(plan.original_embeddings), str(plan.run / audit.FILE), *map(str, runs)]
+    files = [str(plan.original_embeddings[encoder]), str(plan.run / audit.FILE), *map(str, runs)]
     names = " ".join(attacker.name for attacker in sorted(plan.attackers, key=lambda one: one.mode == FUSION))
     return [["local/audit_attacker.py", "--edition", plan.edition, "--attackers", names, plan.system, *files]]
 
@@ -70,8 +73,12 @@ def _scored(plan: Plan) -> list[Path]:
     return [result.out / RECORDS for result in results(plan, 6) if RECORDS in result.files]
 
 
+def _read_scored(plan: Plan) -> list[Record]:
+    return [record for path in _scored(plan) for record in read_records(path)]
+
+
 def _audit(plan: Plan, out: Path) -> str:
-    records = [record for path in _scored(plan) for record in read_records(path)]
+    records = _read_scored(plan)
     pairs = [(pair.enrolls, pair.trials) for pair in plan.recipe.asv_pairs]
     checks = {name: plan.anonymised(name) / "checks.json" for name in plan.recipe.voice_sets}
     findings = audit.examine(plan.system, plan.original_embeddings, pairs, records, checks, plan.edition)

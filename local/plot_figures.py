@@ -16,6 +16,7 @@ from vpeval.core.errors import InputError
 from vpeval.editions.base import editions
 from vpeval.figures import drawing
 from vpeval.figures.catalogue import write_figures
+from vpeval.figures.legal_charts import choose_utts
 from vpeval.figures.run_results import load_results
 from vpeval.results.load import Source
 
@@ -29,6 +30,11 @@ def main() -> None:
     parser.add_argument(
         "--training-log", action="append", default=[], metavar="NAME=FILE", help="training log of an attacker"
     )
+    parser.add_argument(
+        "--utts",
+        metavar="LIST",
+        help="numbers L of utterances in figures of the legal metrics (1,3,30, as in the paper)",
+    )
     script.add_published_option(parser)
     parser.add_argument("runs", metavar="run-dir", type=Source.parse, nargs="*")
     parser.add_argument("out", metavar="out-dir", type=Path)
@@ -40,6 +46,8 @@ def main() -> None:
     if not args.runs and not args.published:
         parser.error("give run directories or tables, or --published")
     results = load_results([*args.runs, *args.published], args.data_dir, parse_logs(args.training_log))
+    if args.utts:
+        results = choose_utts(results, args.utts)
     count = write_figures(results, args.out, args.edition, formats)
     print(f"{args.out}: {count} figures ({', '.join(formats)})")
 

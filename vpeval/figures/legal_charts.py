@@ -1,266 +1,296 @@
-"""Singling out and linkability over the number of speakers (legal framework, Figure 1) and of single speakers.
+"""Singling out, linkability and 1 − EER over the number of speakers (legal framework, Figure 1), and side information.
 
-Speakers who are easy or hard to link, and whether they stay so, are from Speaker-Linkability.
+Every attacker has a curve. The columns of panels are the numbers L of utterances of the paper, or those asked for
+(`Results.utts`); the rows are metrics, or systems where there are several. A panel without numbers is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
-import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter, NullLocator
 
-from vpeval.figures.drawing import INK, LINES, MARKERS, MUTED, grid, legend
-from vpeval.figures.run_results import Entry, Results, Series, length_order, length_title, speaker_values
-from vpeval.measures.base import SpeakerValue
-from vpeval.measures.speaker_overlap import Context, find_lists, overlap_records
-from vpeval.metrics.jaccard import jaccard
+from vpeval.core.errors import InputError
+from vpeval.figures.attacks import Attacks
+from vpeval.figures.drawing import INK, MUTED, fold, grid, label_margins, legend, note
+from vpeval.figures.run_results import Entry, Results, length_order, length_title
+from vpeval.measures.legal import parse_sizes
 from vpeval.records.metrics import describe
 from vpeval.records.names import ORIGINAL
 
-_ROWS = ("singling_out", "linkability", "one_minus_eer")
-_CHANCE = (0, (1, 1.5))
-_METRIC = "linkability"
-_KINDS = {"easy": "easy to link", "hard": "hard to link"}
-_EASY, _HARD = "#c8500a", "#0a6fb5"
-_AXES = {"n_utts": "utterances L", "attacker": "attack models", "system": "systems"}
+METRICS = ("singling_out", "linkability", "one_minus_eer")
+"""The rows of the paper."""
+PAPER_UTTS: tuple[int | str, ...] = (1, 3, 30)
+"""The columns of the paper."""
+K = TypeVar("K", bound=Hashable)
+Row = TypeVar("Row", bound=Hashable)
+_TRIVIAL_WORDS = {
+    "singling_out": "37 % (1/e) in singling out",
+    "linkability": "1/N in linkability",
+    "one_minus_eer": "50 % in 1 − EER",
+}
+_FEW = 3
+"""So many systems have all metrics in one figure of the height of a page; more have one figure per metric."""
+_TRIVIAL, _CHANCE = (0, (1, 1.5)), (0, (4, 2))
+_LETTERS = 14  # of the name of a system in a line
+_LETTER = 0.036  # the width of a letter, as a share of that of a panel
+_HEIGHTS = {1: 1.75, _FEW: 1.0}  # inches of a panel, by the number of systems
+_SMALL = 0.62  # inches of a panel of many systems
 
 
 def legal_curves(results: Results) -> Figure | None:
-    """A row per metric, a column per number L of utterances; bands are 95 % intervals, dotted lines chance."""
-    entries = [entry for name in _ROWS for entry in results.strongest(results.select(name))]
-    if not entries:
-        return None
-    rows = [name for name in _ROWS if any(entry.record.metric == name for entry in entries)]
-    lengths = sorted({entry.record.params["L"] for entry in entries}, key=length_order)
-    sizes = sorted({entry.record.params["N"] for entry in entries})
-    figure, axes = grid(len(rows), len(lengths), height=2.0, sharex=True, sharey=True)
+    """Figure 1: a row per metric (and system), a column per L; None for more systems than fit on a page."""
+    found = _measured(results, METRICS)
+    return _curves(results, found, METRICS) if len(_systems(results, found)) <= _FEW else None
+
+
+def singling_out_curves(results: Results) -> Figure | None:
+    """Singling out for many systems: a row per system, a column per L."""
+    return _curves_of_many(results, "singling_out")
+
+
+def linkability_curves(results: Results) -> Figure | None:
+    """Linkability for many systems: a row per system, a column per L."""
+    return _curves_of_many(results, "linkability")
+
+
+def eer_curves(results: Results) -> Figure | None:
+    """1 − EER for many systems: a row per system, a column per L."""
+    return _curves_of_many(results, "one_minus_eer")
+
+
+def _curves_of_many(results: Results, metric: str) -> Figure | None:
+    """One metric of Figure 1; None for as few systems as `legal_curves` shows."""
+    found = _measured(results, [metric])
+    return _curves(results, found, [metric]) if len(_systems(results, found)) > _FEW else None
+
+
+def choose_utts(results: Results, chosen: str) -> Results:
+    """The results, whose figures show these numbers L of utterances, separated by commas."""
+    sizes = parse_sizes("--utts", chosen, "")
+    utts: tuple[int | str, ...] = (*sizes.numbers, *["all"] * sizes.everything)
+    measured = _lengths(_measured(results, METRICS))
+    if missing := [length for length in utts if length not in measured]:
+        known = ", ".join(map(str, measured)) or "none"
+        raise InputError(f"--utts {chosen}: there are no legal metrics with L = {missing[0]}; there are L = {known}")
+    return replace(results, utts=utts)
+
+
+def shown_utts(results: Results, entries: Sequence[Entry]) -> list[int | str]:
+    """The numbers L that a figure shows: those asked for, else those of the paper, else all that were measured."""
+    measured = _lengths(entries)
+    if results.utts:
+        return [length for length in results.utts if length in measured]
+    return [length for length in PAPER_UTTS if length in measured] or measured
+
+
+def _lengths(entries: Sequence[Entry]) -> list[int | str]:
+    return sorted({entry.record.params["L"] for entry in entries}, key=length_order)
+
+
+def panel_grid(
+    rows: Sequence[Row], columns: Sequence[K], filled: Collection[tuple[Row, K]], height: float, x_label: str
+) -> tuple[Figure, dict[tuple[Row, K], Axes]]:
+    """A figure with the panels that are `filled`; tick labels and the label of x are at its margins."""
+    figure, axes = grid(len(rows), len(columns), height=height)
+    cells: dict[tuple[Row, K], Axes] = {}
     for name, row in zip(rows, axes, strict=True):
-        for length, axis in zip(lengths, row, strict=True):
-            chosen = [e for e in entries if e.record.metric == name and e.record.params["L"] == length]
-            _panel(results, axis, chosen, sizes)
-        row[0].set_ylabel(describe(name).axis)
-    for length, axis in zip(lengths, axes[0], strict=True):
-        axis.set_title(length_title(length))
-    figure.supxlabel("number of speakers N", fontsize=8.5)
-    _legend(figure, results, entries)
+        for column, axis in zip(columns, row, strict=True):
+            if (name, column) in filled:
+                cells[name, column] = axis
+            else:
+                axis.set_axis_off()
+    label_margins(cells.values())
+    for column in columns:
+        own = [axis for (_, key), axis in cells.items() if key == column]
+        own[-1].set_xlabel(x_label, fontsize=8)
+    return figure, cells
+
+
+def name_systems(results: Results, cells: Mapping[tuple[Row, K], Axes], systems: Mapping[Row, str]) -> None:
+    """Write the names of systems beside their rows of panels, where there are several."""
+    for row, system in systems.items():
+        first = next(axis for (own, _), axis in cells.items() if own == row)
+        if len(set(systems.values())) > 1:
+            first.set_ylabel(fold(system, _LETTERS), rotation=0, ha="right", va="center", fontsize=8)
+            first.yaxis.label.set_color(results.name_colour(system))
+
+
+def panel_height(systems: int) -> float:
+    """The height of a row of panels, in inches."""
+    return next((height for most, height in _HEIGHTS.items() if systems <= most), _SMALL)
+
+
+def _measured(results: Results, metrics: Sequence[str]) -> list[Entry]:
+    return [entry for metric in metrics for entry in results.select(metric)]
+
+
+def _systems(results: Results, entries: Sequence[Entry]) -> list[str]:
+    """The systems that were attacked, or original speech where it stands alone."""
+    attacked = {entry.record.system for entry in entries}
+    return [name for name in results.anonymised if name in attacked] or [ORIGINAL] * bool(attacked)
+
+
+def _curves(results: Results, entries: Sequence[Entry], metrics: Sequence[str]) -> Figure | None:
+    systems, lengths = _systems(results, entries), shown_utts(results, entries)
+    if not lengths:
+        return None
+    entries = [entry for entry in entries if entry.record.params["L"] in lengths]
+    panels: dict[tuple[tuple[str, str], int | str], list[Entry]] = {}
+    for entry in entries:
+        record = entry.record
+        for system in systems if record.system == ORIGINAL else [record.system]:
+            panels.setdefault(((record.metric, system), record.params["L"]), []).append(entry)
+    rows = [(metric, system) for metric in metrics for system in systems]
+    rows = [row for row in rows if any(own == row for own, _ in panels)]
+    figure, cells = panel_grid(rows, lengths, panels, panel_height(len(systems)), "number of speakers N")
+    attacks, sizes = Attacks(entries, both_names=True), sorted({entry.record.params["N"] for entry in entries})
+    for key, axis in cells.items():
+        _axes(axis, sizes, small=len(systems) > 1)
+        _panel(results, axis, panels[key], attacks)
+    _name_rows(results, cells, len(systems) > 1)
+    two_levels = any("paper_chance" in entry.record.notes for entry in entries)
+    legend(figure, [*attacks.handles(points=True), *_levels(two_levels)])
+    note(figure, _words_on_levels(metrics, two_levels))
     return figure
 
 
+def _name_rows(results: Results, cells: Mapping[tuple[tuple[str, str], int | str], Axes], several: bool) -> None:
+    """One system has metrics as rows, and L above; several have rows in blocks, with metric and L above each."""
+    name_systems(results, cells, {row: row[1] for row, _ in cells})
+    titled = set()
+    for ((metric, _), length), axis in cells.items():
+        block = (metric if several else "", length)
+        if block not in titled:
+            is_first = several and not any(own == metric for own, _ in titled)
+            axis.set_title(f"{describe(metric).axis}: {length_title(length)}" if is_first else length_title(length))
+            titled.add(block)
+    if not several:
+        for metric in dict.fromkeys(metric for (metric, _), _ in cells):
+            first = next(axis for ((own, _), _), axis in cells.items() if own == metric)
+            first.set_ylabel(describe(metric).axis)
+
+
+def _levels(two: bool) -> list[Artist]:
+    """The entries of a legend for the trivial attacker of the paper, and for the chance of this protocol."""
+    found: list[Artist] = [Line2D([], [], color=MUTED, ls=_TRIVIAL, lw=1.3, label="trivial attacker of the paper")]
+    if two:
+        found.append(Line2D([], [], color=INK, ls=_CHANCE, lw=0.9, label="chance of this protocol"))
+    return found
+
+
+def _words_on_levels(metrics: Sequence[str], two: bool) -> list[str]:
+    known = [_TRIVIAL_WORDS[metric] for metric in metrics]
+    words = [f"The trivial attacker of the paper succeeds with {', '.join(known)}."]
+    if two:
+        words.append("Chance of this protocol: how often it isolates one speaker if scores hold no information.")
+    return words
+
+
+def _axes(axis: Axes, sizes: Sequence[int], small: bool) -> None:
+    axis.set_ylim(-4, 104)
+    axis.set_yticks([0, 50, 100] if small else [0, 25, 50, 75, 100])
+    is_log = sizes[-1] / sizes[0] > 10
+    if is_log:
+        axis.set_xscale("log")
+        axis.xaxis.set_minor_locator(NullLocator())
+        axis.xaxis.set_minor_formatter(NullFormatter())
+    axis.set_xlim(*((sizes[0] / 1.15, sizes[-1] * 1.15) if is_log else _widened(sizes)))
+    ticks = _ticks(sizes, is_log)
+    axis.set_xticks(ticks, [_number(size) for size in ticks])
+
+
+def _widened(sizes: Sequence[int]) -> tuple[float, float]:
+    more = 0.05 * (sizes[-1] - sizes[0]) or 1
+    return sizes[0] - more, sizes[-1] + more
+
+
+def _number(size: int) -> str:
+    return f"{size:,}".replace(",", " ")
+
+
+def _ticks(sizes: Sequence[int], is_log: bool) -> list[int]:
+    """The first and the last size, and others between, farthest from their neighbours first, while labels fit."""
+    place = {size: math.log(size) if is_log else float(size) for size in sizes}
+    reach = place[sizes[-1]] - place[sizes[0]] or 1.0
+    chosen = {sizes[0], sizes[-1]}
+
+    def room(size: int) -> float:
+        """What is left of the distance to the nearest label."""
+        return min(
+            abs(place[size] - place[other]) / reach - _LETTER * (len(_number(size)) + len(_number(other))) / 2
+            for other in chosen
+        )
+
+    while (rest := [size for size in sizes if size not in chosen]) and room(best := max(rest, key=room)) >= 0.04:
+        chosen.add(best)
+    return sorted(chosen)
+
+
+def _panel(results: Results, axis: Axes, entries: Sequence[Entry], attacks: Attacks) -> None:
+    """Curves of all attackers, bands of the strongest ones of their attack model, and the levels of no information."""
+    strongest = {entry.series for entry in results.strongest(entries)}
+    for series in results.series(entries):
+        for name in sorted({entry.record.set for entry in entries if entry.series == series}):
+            own = [e.record for e in entries if e.series == series and e.record.set == name]
+            curve = sorted(own, key=lambda record: record.params["N"])
+            n, style = [record.params["N"] for record in curve], attacks.style(series)
+            values = [100 * record.value for record in curve]
+            axis.plot(n, values, lw=1.3, marker=attacks.marker(series), ms=3.2, **style)
+            if series in strongest and all(r.lower is not None and r.upper is not None for r in curve):
+                lower, upper = [100 * (r.lower or 0) for r in curve], [100 * (r.upper or 0) for r in curve]
+                axis.fill_between(n, lower, upper, color=style["color"], alpha=0.13, lw=0)
+    records = [entry.record for entry in entries if "chance" in entry.record.notes]
+    trivial = {r.params["N"]: r.notes.get("paper_chance", r.notes["chance"]) for r in records}
+    own_chance = {r.params["N"]: r.notes["chance"] for r in records if "paper_chance" in r.notes}
+    for levels, look in (
+        (trivial, {"color": MUTED, "ls": _TRIVIAL, "lw": 1.3}),
+        (own_chance, {"color": INK, "ls": _CHANCE, "lw": 0.9}),
+    ):
+        axis.plot(sorted(levels), [100 * levels[n] for n in sorted(levels)], zorder=1, **look)
+
+
 def side_information(results: Results) -> Figure | None:
-    """The success of attackers over the number of candidate speakers, at the smallest L.
+    """The success of the strongest attackers over the number of candidate speakers, at the smallest L.
 
     Lines are the plain metrics over N. Hollow marks are attackers who know an attribute, at the largest N.
     """
     metrics = [name for name in ("singling_out", "linkability") if results.select(f"{name}_side")]
-    if not metrics:
+    known = _measured(results, [f"{name}_side" for name in metrics])
+    lengths = [entry.record.params["L"] for entry in known if isinstance(entry.record.params["L"], int)]
+    if not lengths:
         return None
-    figure, axes = grid(1, len(metrics), height=2.9, sharey=True)
-    entries = [entry for name in metrics for entry in results.strongest(results.select(name))]
-    length = min(e.record.params["L"] for e in results.select(*(f"{name}_side" for name in metrics)) if _is_number(e))
-    for name, axis in zip(metrics, axes[0], strict=True):
-        plain = [e for e in entries if e.record.metric == name and e.record.params["L"] == length]
-        sizes = sorted({e.record.params["N"] for e in plain})
-        _panel(results, axis, plain, sizes)
-        shown = results.series(plain)
-        for entry in results.select(f"{name}_side", L=length, N=sizes[-1]):
-            record = entry.record
-            if entry.series in shown:
-                mark, colour = MARKERS.get(entry.attack_model, "o"), results.colour(entry.series)
-                x = record.notes["candidates"]
-                axis.plot(x, 100 * record.value, marker=mark, ms=7, mfc="none", mec=colour, mew=1.4, ls="")
-                axis.axvline(x, color=MUTED, lw=0.6, ls=_CHANCE)
-        kinds = {
-            f"{e.record.params['side']}, {e.record.params['groups']} groups" for e in results.select(f"{name}_side")
-        }
-        axis.set_title(kinds.pop() if len(kinds) == 1 else f"{len(kinds)} kinds of side information")
-        axis.set_ylabel(describe(name).axis)
-    figure.supxlabel(
-        f"speakers to choose among (N, or those of them who share the attribute), L = {length}", fontsize=8.5
-    )
-    _legend(figure, results, entries)
+    length = min(lengths)
+    plain = [entry for name in metrics for entry in results.strongest(results.select(name, L=length))]
+    systems, sizes = _systems(results, plain), sorted({entry.record.params["N"] for entry in plain})
+    panels: dict[tuple[str, str], list[Entry]] = {}
+    for entry in plain:
+        for system in systems if entry.record.system == ORIGINAL else [entry.record.system]:
+            panels.setdefault((system, entry.record.metric), []).append(entry)
+    figure, cells = panel_grid(systems, metrics, panels, 1.3 * panel_height(len(systems)), "speakers to choose among")
+    attacks = Attacks(plain, both_names=True)
+    for (system, metric), axis in cells.items():
+        shown = {entry.series for entry in panels[system, metric]}
+        marks = [e for e in results.select(f"{metric}_side", L=length, N=sizes[-1]) if e.series in shown]
+        _axes(axis, sizes, small=len(systems) > 1)
+        axis.set_xlim(left=min([axis.get_xlim()[0], *(0.9 * e.record.notes["candidates"] for e in marks)]))
+        _panel(results, axis, panels[system, metric], attacks)
+        for entry in marks:
+            look = {"marker": attacks.marker(entry.series), "mec": results.colour(entry.series), "mfc": "none"}
+            axis.plot(entry.record.notes["candidates"], 100 * entry.record.value, ms=6.5, mew=1.2, ls="", **look)
+        if system == systems[0]:
+            axis.set_title(f"{describe(metric).axis}: {length_title(length)}")
+    name_systems(results, cells, {system: system for system in systems})
+    two_levels = any("paper_chance" in entry.record.notes for entry in plain)
+    legend(figure, [*attacks.handles(points=True), *_levels(two_levels)])
+    kinds = sorted({f"{e.record.params['side']} ({e.record.params['groups']} groups)" for e in known})
+    words = f"Hollow marks: the attacker knows {', '.join(kinds)}, which leaves this many of N = {sizes[-1]} speakers."
+    note(figure, [words, *_words_on_levels(metrics, two_levels)])
     return figure
-
-
-def _is_number(entry: Entry) -> bool:
-    return isinstance(entry.record.params["L"], int)
-
-
-def _legend(figure: Figure, results: Results, entries: Sequence[Entry]) -> None:
-    """A line per series, and chance."""
-    lines = [
-        Line2D(
-            [],
-            [],
-            color=results.colour(s),
-            ls=LINES.get(s.attack_model, "-"),
-            marker=MARKERS.get(s.attack_model, "o"),
-            label=results.title(s),
-        )
-        for s in results.series(entries)
-    ]
-    lines.append(Line2D([], [], color=MUTED, ls=_CHANCE, lw=1.2, label="chance"))
-    legend(figure, lines)
-
-
-def _panel(results: Results, axis: Axes, entries: Sequence[Entry], sizes: Sequence[int]) -> None:
-    axis.set_ylim(-3, 103)
-    axis.set_yticks([0, 25, 50, 75, 100])
-    if sizes[-1] / sizes[0] > 10:
-        axis.set_xscale("log")
-        axis.xaxis.set_minor_locator(NullLocator())
-        axis.xaxis.set_minor_formatter(NullFormatter())
-    ticks = sizes if len(sizes) <= 5 else [sizes[0], sizes[len(sizes) // 2], sizes[-1]]
-    axis.set_xticks(ticks, [f"{size:,}".replace(",", " ") for size in ticks])
-    if not entries:
-        axis.text(0.5, 0.5, "not measured", transform=axis.transAxes, ha="center", color=MUTED)
-        return
-    for series in results.series(entries):
-        curve = sorted((e.record for e in entries if e.series == series), key=lambda record: record.params["N"])
-        n = [record.params["N"] for record in curve]
-        colour = results.colour(series)
-        axis.plot(
-            n,
-            [100 * record.value for record in curve],
-            color=colour,
-            ls=LINES.get(series.attack_model, "-"),
-            marker=MARKERS.get(series.attack_model, "o"),
-        )
-        if all(record.lower is not None and record.upper is not None for record in curve):
-            lower, upper = [100 * (r.lower or 0) for r in curve], [100 * (r.upper or 0) for r in curve]
-            axis.fill_between(n, lower, upper, color=colour, alpha=0.12, lw=0)
-    chance = sorted({(e.record.params["N"], e.record.notes["chance"]) for e in entries if "chance" in e.record.notes})
-    axis.plot([n for n, _ in chance], [100 * p for _, p in chance], color=MUTED, ls=_CHANCE, lw=1.2)
-
-
-def linkability_distributions(results: Results) -> Figure | None:
-    """Distribution over speakers of the probability to be linked, by attack model (rows) and utterances L (columns)."""
-    entries = results.strongest(results.select(_METRIC))
-    values = speaker_values(entries, _METRIC)
-    if not values:
-        return None
-    series = results.series(entries)
-    lengths = sorted({value.L for _, value in values}, key=length_order)
-    n = min(value.N for _, value in values)
-    figure, axes = grid(len(series), len(lengths), height=1.5, sharex=True, sharey=True)
-    axes[0][0].set_ylim(0, 100)  # shared by all panels
-    panel_values: dict[tuple[Series, str], list[float]] = {}
-    for entry, value in values:
-        if n == value.N:
-            panel_values.setdefault((entry.series, value.L), []).append(value.value)
-    edges = np.linspace(0, 1, 11)
-    for each, row in zip(series, axes, strict=True):
-        for length, axis in zip(lengths, row, strict=True):
-            scores = np.array(panel_values.get((each, length), []))
-            axis.grid(False, axis="x")
-            if not len(scores):
-                axis.text(0.5, 0.5, "not measured", transform=axis.transAxes, ha="center", color=MUTED)
-                continue
-            share = np.histogram(scores, edges)[0] / len(scores)
-            axis.bar(edges[:-1] + 0.05, 100 * share, 0.09, color=results.colour(each))
-            axis.axvline(1 / n, color=MUTED, lw=1, ls=(0, (1, 1.5)))
-            axis.axvline(scores.mean(), color=INK, lw=1)
-        row[0].set_ylabel(results.title(each).replace(", ", "\n"), fontsize=8)
-    for length, axis in zip(lengths, axes[0], strict=True):
-        axis.set_title(length_title(length))
-    figure.supxlabel(f"probability of being linked among {n} speakers", fontsize=8.5)
-    figure.supylabel("speakers (%)", fontsize=8.5)
-    handles = [
-        Line2D([], [], color=INK, lw=1, label="mean"),
-        Line2D([], [], color=MUTED, lw=1, ls=(0, (1, 1.5)), label="chance"),
-    ]
-    legend(figure, handles)
-    return figure
-
-
-def jaccard_heatmap(results: Results) -> Figure | None:
-    """Overlap of the lists of easy and of hard speakers between all pairs of contexts."""
-    values = _values(results)
-    if not values:
-        return None
-    lists = find_lists(values, _METRIC)
-    extremes, sizes = lists.extremes, lists.speakers
-    contexts = sorted(extremes, key=lambda c: (c.system != ORIGINAL, c.system, c.attacker, length_order(c.n_utts)))
-    if len(contexts) < 2:
-        return None
-    several = len({context.system for context in contexts} - {ORIGINAL}) > 1
-    names = [_context_title(context, several) for context in contexts]
-    label_height = 0.075 * max(map(len, names))
-    figure, axes = grid(1, 2, width=7.4, height=(7.2 - label_height) / 2 + label_height)
-    for axis, (kind, colour) in zip(axes[0], (("easy", _EASY), ("hard", _HARD)), strict=True):
-        lists = [getattr(extremes[context], kind) for context in contexts]
-        cells = [[jaccard(a, b, max(sizes.values())).value for b in lists] for a in lists]
-        _heat(axis, np.array(cells), colour)
-        axis.set_xticks(range(len(names)), names, rotation=90)
-        axis.set_yticks(range(len(names)), names if kind == "easy" else [])
-        axis.set_title(f"{_KINDS[kind]} ({_list_sizes(lists)} of {max(sizes.values())})")
-    return figure
-
-
-def mean_jaccard(results: Results) -> Figure | None:
-    """Mean overlap of contexts that differ in one circumstance only, with the overlap of random lists."""
-    values = _values(results)
-    if not values:
-        return None
-    records = [r for r in overlap_records(find_lists(values, _METRIC)) if "_mean" in r.metric]
-    axes_names = [name for name in _AXES if any(record.params["across"] == name for record in records)]
-    if not axes_names:
-        return None
-    figure, axes = grid(1, 1, width=5.2, height=2.6)
-    axis = axes[0][0]
-    for record in records:
-        kind = record.metric.removeprefix("jaccard_").removesuffix("_mean")
-        x = axes_names.index(record.params["across"]) + (-0.2 if kind == "easy" else 0.2)
-        axis.bar(x, record.value, 0.36, color=_EASY if kind == "easy" else _HARD)
-        axis.plot([x - 0.18, x + 0.18], [record.notes["chance"]] * 2, color=INK, lw=1.3)
-        axis.annotate(
-            f"{record.value:.2f}", (x, record.value), (0, 3), textcoords="offset points", ha="center", fontsize=7.5
-        )
-    axis.set_xticks(range(len(axes_names)), [f"across\n{_AXES[name]}" for name in axes_names])
-    axis.set_xlim(-0.6, len(axes_names) - 0.4)
-    axis.set_ylim(0, 1.08)
-    axis.set_ylabel("mean Jaccard overlap")
-    axis.grid(False, axis="x")
-    handles = [
-        Patch(color=_EASY, label=_KINDS["easy"]),
-        Patch(color=_HARD, label=_KINDS["hard"]),
-        Line2D([], [], color=INK, lw=1.3, label="random lists"),
-    ]
-    legend(figure, handles)
-    return figure
-
-
-def _values(results: Results) -> list[tuple[Context, SpeakerValue]]:
-    """The values of every speaker with their contexts."""
-    return [
-        (Context(entry.record.system, results.attack(entry.series), value.L), value)
-        for entry, value in speaker_values(results.strongest(results.select(_METRIC)), _METRIC)
-    ]
-
-
-def _context_title(context: Context, several: bool) -> str:
-    words = [context.system] if context.system == ORIGINAL else [context.system] * several + [context.attacker]
-    return f"{', '.join(words)}, L={context.n_utts}"
-
-
-def _list_sizes(lists: Sequence[frozenset[str]]) -> str:
-    least, most = min(map(len, lists)), max(map(len, lists))
-    return str(least) if least == most else f"{least}–{most}"
-
-
-def _heat(axis: Axes, cells: np.ndarray, colour: str) -> None:
-    """Cells from 0 to 1, each with its number if there are not too many."""
-    axis.imshow(cells, cmap=LinearSegmentedColormap.from_list("overlap", ["#f4f7fa", colour]), vmin=0, vmax=1)
-    axis.grid(False)
-    axis.tick_params(length=0)
-    for spine in axis.spines.values():
-        spine.set_visible(False)
-    if len(cells) <= 12:
-        for (row, column), value in np.ndenumerate(cells):
-            ink = "#fefefe" if value > 0.6 else "#101419"  # on the cell, whatever the colour of the page
-            axis.text(column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=7, color=ink)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
 from vpeval.core.errors import InputError
 from vpeval.measures.base import SpeakerValue
-from vpeval.metrics.jaccard import KINDS, QUANTILE, Extremes, extreme_speakers, jaccard
+from vpeval.metrics.jaccard import KINDS, QUANTILE, Extremes, Overlap, extreme_speakers, jaccard
 from vpeval.records.metrics import SPEAKERS, Metric
 from vpeval.records.names import ORIGINAL
 from vpeval.records.record import Record
@@ -103,31 +103,46 @@ def _lists_at(tables: Mapping[Context, Mapping[int, Mapping[str, float]]], n: in
     return Lists(n, extremes, {context: len(each) for context, each in scores.items()})
 
 
-def overlap_records(lists: Lists) -> list[Record]:
-    """Jaccard overlaps of all contexts that differ in one circumstance, then their mean per circumstance.
+@dataclass(frozen=True)
+class Pair:
+    """The overlap of the lists of a kind in two contexts, which differ in one circumstance."""
 
-    Lists that are mostly ties take no part.
-    """
+    across: str
+    kind: str
+    a: Context
+    b: Context
+    overlap: Overlap
+    counts: Mapping[str, int]
+
+
+def pairs(lists: Lists) -> Iterator[Pair]:
+    """All pairs of contexts that differ in one circumstance, of both kinds; lists that are mostly ties take no part."""
     usable = {kind: lists.usable(kind) for kind in KINDS}
-    records: list[Record] = []
-    means: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for a, b in combinations(lists.extremes, 2):
         if len(axis := a.differs_in(b)) != 1:
             continue
+        n = max(lists.speakers[a], lists.speakers[b])
         for kind, found in usable.items():
-            if a not in found or b not in found:
-                continue
-            n = max(lists.speakers[a], lists.speakers[b])
-            overlap = jaccard(found[a], found[b], n)
-            params = {"across": axis[0], "a": str(a), "b": str(b), "N": lists.n}
-            notes = {"chance": overlap.chance}
-            counts = {"a": len(found[a]), "b": len(found[b]), "both": len(found[a] & found[b]), "speakers": n}
-            record = Record(f"jaccard_{kind}", overlap.value, params=params, counts=counts, notes=notes)
-            records.append(record)
-            means[record.metric, axis[0]].append(record)
+            if a in found and b in found:
+                one, two = found[a], found[b]
+                counts = {"a": len(one), "b": len(two), "both": len(one & two), "speakers": n}
+                yield Pair(axis[0], kind, a, b, jaccard(one, two, n), counts)
+
+
+def overlap_records(lists: Lists) -> list[Record]:
+    """Jaccard overlaps of all contexts that differ in one circumstance, then their mean per circumstance."""
+    records: list[Record] = []
+    means: dict[tuple[str, str], list[Overlap]] = defaultdict(list)
+    for pair in pairs(lists):
+        params = {"across": pair.across, "a": str(pair.a), "b": str(pair.b), "N": lists.n}
+        notes = {"chance": pair.overlap.chance}
+        records.append(
+            Record(f"jaccard_{pair.kind}", pair.overlap.value, params=params, counts=pair.counts, notes=notes)
+        )
+        means[f"jaccard_{pair.kind}_mean", pair.across].append(pair.overlap)
     for (metric, across), group in sorted(means.items()):
-        chance = sum(record.notes["chance"] for record in group) / len(group)
-        value = sum(record.value for record in group) / len(group)
+        chance = sum(overlap.chance for overlap in group) / len(group)
+        value = sum(overlap.value for overlap in group) / len(group)
         params, counts = {"across": across, "N": lists.n}, {"pairs": len(group)}
-        records.append(Record(f"{metric}_mean", value, params=params, counts=counts, notes={"chance": chance}))
+        records.append(Record(metric, value, params=params, counts=counts, notes={"chance": chance}))
     return records

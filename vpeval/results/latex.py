@@ -20,7 +20,7 @@ from vpeval.core.files import write_text
 from vpeval.editions.base import edition_of
 from vpeval.records.averages import averages
 from vpeval.records.metrics import OVERVIEW, VERIFICATION, Metric, describe, rank
-from vpeval.records.names import CONDITIONS, ORIGINAL, SetName, costs, partition_of
+from vpeval.records.names import CONDITIONS, ORIGINAL, PUBLISHED, SetName, costs, partition_of
 from vpeval.records.record import Record
 from vpeval.records.tex import Tex, escape
 from vpeval.results import latex_challenge, latex_supplement
@@ -39,6 +39,7 @@ from vpeval.results.latex_layout import (
 )
 from vpeval.results.latex_listening import significance_tables
 from vpeval.results.latex_srd import srd_tables
+from vpeval.results.origins import is_average, without_foreign_original
 from vpeval.results.text_tables import show_chance
 from vpeval.results.worst import with_choice
 
@@ -60,6 +61,7 @@ def write_latex(
 
     `asv_eval` is the attacker of the challenge's tables (`latex_challenge.tables`).
     """
+    records = without_foreign_original(records)
     if style == SUPPLEMENT:
         texts = latex_supplement.tables(records, edition) | significance_tables(records)
     else:
@@ -98,7 +100,8 @@ def tables(records: Iterable[Record], edition: str = "2020") -> dict[str, str]:
     texts = {}
     for partition in _PARTITIONS:
         texts[f"privacy_{partition}"] = _privacy([r for r in records if partition_of(r.set) == partition], partition)
-    means = averages(r for r in records if partition_of(r.set) and not (r.metric in ("wer", "cer") and r.gender))
+    of_sets = (r for r in records if partition_of(r.set) and not (r.metric in ("wer", "cer") and r.gender))
+    means = [*averages(of_sets), *filter(is_average, records)]
     means = with_choice(means, records)
     for partition in _PARTITIONS:
         texts[f"systems_{partition}"] = _systems([r for r in means if r.set == partition], partition)
@@ -160,10 +163,15 @@ def _systems(records: Sequence[Record], partition: str) -> str:
     for key in sorted(rows.keys() - originals.keys() or rows.keys()):
         (_, metric), extra, _, condition, model = key
         found = dict(rows[key])
-        others = [o for k, o in originals.items() if k[:2] == key[:2]]
-        same = [o for k, o in originals.items() if k[:2] == key[:2] and k[4] == model] or others
+        sources = {record.notes.get(PUBLISHED) for record in found.values()}
+        others = {
+            k[4]: o[ORIGINAL]
+            for k, o in originals.items()
+            if k[:2] == key[:2] and o[ORIGINAL].notes.get(PUBLISHED) in sources
+        }
+        same = [others[model]] if model in others else list(others.values())
         if len(same) == 1:
-            found.setdefault(ORIGINAL, same[0][ORIGINAL])
+            found.setdefault(ORIGINAL, same[0])
         kind = describe(metric)
         row = row_of(found, systems, kind)
         if ORIGINAL in found and found[ORIGINAL].condition == "oo" != condition:

@@ -25,6 +25,7 @@ from vpeval.records.record import Record
 from vpeval.records.tex import Tex, escape, join_cells
 from vpeval.results.latex_layout import ABSENT, Column, Marks, continue_caption, marks, pages, typeset
 from vpeval.results.latex_layout import Row as Line
+from vpeval.results.origins import is_average
 
 TABLES = ("ASV_dev", "ASV_test", "ASV_combined", "ASR_dev", "ASR_test", "ASR_combined")
 _ASV_METRICS = ("eer_kaldi", "eer_threshold", "min_cllr", "cllr")
@@ -86,7 +87,7 @@ def tables(records: Iterable[Record], style: str = "booktabs", asv_eval: str = "
 
     `asv_eval` names the attacker of the ASV tables: by default the first one that attacks original speech.
     """
-    records = list(records)
+    records = [record for record in records if not is_average(record)]
     ranks = {system: rank for rank, system in enumerate(dict.fromkeys([ORIGINAL, *(r.system for r in records)]))}
     texts = {}
     for results in (_asv(records, ranks, asv_eval), _asr(records, ranks)):

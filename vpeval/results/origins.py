@@ -56,6 +56,11 @@ def without_foreign_original(records: Iterable[Record]) -> list[Record]:
     return [record for record in records if record.system != ORIGINAL or PUBLISHED not in record.notes]
 
 
+def is_average(record: Record) -> bool:
+    """Whether a number was published as the average of a partition, without those of its sets."""
+    return PUBLISHED in record.notes and record.set in _AVERAGES
+
+
 def mark(record: Record) -> str:
     """The marks of a number: a dagger if it is published, a double dagger if it is on other data."""
     return DAGGER * (PUBLISHED in record.notes) + DOUBLE_DAGGER * (OTHER_DATA in record.notes)

@@ -16,14 +16,13 @@ from vpeval.records.names import (
     LAZY,
     ORIGINAL,
     OTHER_DATA,
-    PUBLISHED,
     SEMI,
     SetName,
     attack_model,
     partition_of,
 )
 from vpeval.records.record import Record
-from vpeval.results.origins import footnotes
+from vpeval.results.origins import footnotes, is_average
 from vpeval.results.published import without_repeats
 from vpeval.results.text_tables import aligned, cell
 from vpeval.results.worst import with_choice
@@ -44,9 +43,8 @@ def means(records: Iterable[Record]) -> list[Record]:
 
 
 def _is_averaged(record: Record) -> bool:
-    if PUBLISHED in record.notes and record.set in ("dev", "test"):
-        return True
-    return bool(partition_of(record.set)) and not (record.metric in ("wer", "cer") and record.gender)
+    is_of_all = not (record.metric in ("wer", "cer") and record.gender)
+    return is_average(record) or (bool(partition_of(record.set)) and is_of_all)
 
 
 def refuse_unlike(records: Iterable[Record]) -> None:

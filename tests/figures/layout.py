@@ -2,8 +2,11 @@
 
 from itertools import combinations
 
+import matplotlib
 import numpy as np
 from matplotlib.text import Text
+
+from vpeval.figures import drawing
 
 COLUMN, PAGE = 3.5, 7.2
 """Widths of a column and of a page of two columns, in inches: a wider figure is scaled down to the page."""
@@ -14,13 +17,19 @@ _SLACK = 1.0  # pixels: boxes of letters that just touch
 
 def faults(figure):
     """All faults in words; none is what a test wants."""
-    figure.draw_without_rendering()
+    with matplotlib.rc_context(drawing.rc("layout")):  # ticks are made when they are drawn
+        figure.draw_without_rendering()
+        return _faults(figure)
+
+
+def _faults(figure):
     shown = list(_texts(figure))
     found = [f"'{a.get_text()}' and '{b.get_text()}' overlap" for a, b in collisions(shown)]
     found += [f"'{text.get_text()}' is cut" for text in shown if not _inside(figure, _corners(text))]
     found += [
         f"'{text.get_text()}' has {size:.1f} pt" for text in shown if (size := printed_size(figure, text)) < LEAST
     ]
+    found += [f"'{text.get_text()}' is not typeset" for text in shown if "\\math" in text.get_text()]
     found += [f"a legend covers the panel '{_title(axis)}'" for axis in covered(figure)]
     found += [f"'{text.get_text()}' hides a point" for text in hiding(figure)]
     return found
@@ -97,9 +106,9 @@ def _in_limits(axis, place):
 
 def _corners(text):
     """The four corners of a text in pixels; those of a turned text turn with it."""
-    angle, box = text.get_rotation(), text.get_window_extent()
+    angle, box = text.get_rotation(), Text.get_window_extent(text)  # that of an annotation has its arrow
     text.set_rotation(0)
-    flat = text.get_window_extent()
+    flat = Text.get_window_extent(text)
     text.set_rotation(angle)
     half = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * (flat.width / 2, flat.height / 2)
     turn = np.deg2rad(angle)

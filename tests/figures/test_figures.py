@@ -1,5 +1,4 @@
 import io
-import math
 import re
 from dataclasses import replace
 
@@ -7,9 +6,9 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
-from toy_runs import TRIALS, VALUES, make_runs, write_attributes, write_table
+from toy_runs import make_runs, write_attributes, write_table
 
-from vpeval.figures import attacker_curves, drawing, scatter, similarity_charts
+from vpeval.figures import attacker_curves, drawing, similarity_charts
 from vpeval.figures.attacker_curves import save_training
 from vpeval.figures.catalogue import CATALOGUE
 from vpeval.figures.run_results import Results, load_results
@@ -53,82 +52,13 @@ def test_the_catalogue_has_unique_names_and_sentences():
 
 def test_every_figure_of_a_whole_run_is_drawn(figures):
     missing = [name for name, figure in figures.items() if figure is None]
-    assert [name for name in missing if not name.startswith("listening")] == []  # those need listeners
-
-
-@pytest.mark.parametrize("name", ["jaccard", "training", "eer"])
-def test_titles_and_labels_lie_inside_the_figure(results, name):
-    figure = find(name).draw(results, "2020")
-    width, height = figure.canvas.get_width_height()
-    for axis in figure.axes:
-        box = axis.get_tightbbox()
-        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1
+    # Those need listeners, or more systems.
+    assert [name for name in missing if not name.startswith(("listening", "legal_"))] == []
 
 
 def test_no_figure_is_drawn_from_nothing():
     empty = Results([], [], None)
     assert all(plot.draw(empty, "2020") is None for plot in CATALOGUE)
-
-
-def test_bars_are_the_values_in_percent_with_their_intervals(figures):
-    figure = figures["eer"]
-    (axis,) = figure.axes
-    wanted = [100 * VALUES[condition]["eer_kaldi"] for condition in ("oo", "oa", "aa") for _ in TRIALS]
-    assert heights(axis) == pytest.approx(wanted)
-    ends = sorted(tuple(line.get_ydata()) for line in axis.lines if line.get_xdata()[0] == line.get_xdata()[-1])
-    assert np.array(ends) == pytest.approx(np.array(sorted((value - 2, value + 2) for value in wanted)))
-    assert any(list(line.get_ydata()) == [50, 50] for line in axis.lines)
-
-
-@pytest.mark.parametrize(("edition", "more"), [("2020", 0), ("2022", 0), ("2024", 10), ("2026", 10)])
-def test_the_bars_are_of_the_eer_of_the_edition(results, edition, more):
-    wanted = [100 * VALUES[condition]["eer_kaldi"] + more for condition in ("oo", "oa", "aa")]
-    assert heights(find("eer_by_attacker").draw(results, edition).axes[0]) == pytest.approx(wanted)
-    title = "EER (threshold)" if more else "EER (Kaldi)"
-    for name in ("eer", "eer_by_attacker", "metrics"):
-        assert f"{title}, the EER of VoicePrivacy {edition}," in find(name).caption(edition)
-        labels = {axis.get_ylabel() for axis in find(name).draw(results, edition).axes}
-        assert any(title in label for label in labels)
-        assert not any("EER" in label and title not in label for label in labels)
-
-
-@pytest.mark.parametrize("name", ["eer", "eer_by_attacker"])
-def test_no_whisker_and_no_label_is_clipped(results, name):
-    high = [
-        replace(e, record=replace(e.record, value=0.62, upper=0.91)) if e.record.metric == "eer_kaldi" else e
-        for e in results.entries
-    ]
-    figure = find(name).draw(Results(high, results.tables, results.data), "2020")
-    for axis in figure.axes:
-        top = axis.get_ylim()[1]
-        assert all(np.max(line.get_ydata()) < top for line in axis.lines)
-        area = axis.get_window_extent()
-        assert all(label.get_window_extent().y1 <= area.y1 for label in axis.texts)
-
-
-def test_of_two_modes_the_challenges_is_drawn(results):
-    more = [
-        replace(e, record=replace(e.record, value=0.6, params={"mode": "vpc"}))
-        for e in results.entries
-        if e.record.metric == "deid"
-    ]
-    figure = find("similarity").draw(Results([*results.entries, *more], results.tables, results.data), "2020")
-    assert heights(figure.axes[1]) == pytest.approx([60, 60])
-
-
-def test_the_mean_over_sets_is_taken_for_women_and_men_apart(figures):
-    figure = figures["eer_by_attacker"]
-    assert [axis.get_title(loc="left") for axis in figure.axes] == ["female", "male"]
-    assert heights(figure.axes[0]) == pytest.approx([4, 30, 15])
-
-
-def test_legal_curves_have_a_panel_for_every_metric_and_length_with_chance(figures):
-    figure = figures["legal"]
-    assert len(figure.axes) == 3 * 2
-    linkability = figure.axes[2]
-    lines = [tuple(line.get_ydata()) for line in linkability.lines]
-    for wanted in ((90, 90), (30, 30), (60, 60), (25, 100 / 6)):
-        assert any(line == pytest.approx(wanted) for line in lines)
 
 
 def test_rank_histograms_show_shares_of_inputs(figures):
@@ -155,31 +85,6 @@ def test_attackers_have_rows_of_rank_histograms_and_systems_stand_side_by_side(r
 def test_a_rank_histogram_needs_the_file_with_the_ranks(results):
     without = [e for e in results.entries if not e.record.metric.startswith("srd")]
     assert similarity_charts.rank_histograms(Results(without, results.tables, results.data)) is None
-
-
-def test_scatter_matches_metrics_of_the_same_set_and_attack(figures):
-    figure = figures["metrics"]
-    points = sorted((line.get_xdata()[0], line.get_ydata()[0]) for line in figure.axes[0].lines)
-    wanted = [(100 * v["eer_kaldi"], v["min_cllr"]) for v in VALUES.values() for _ in TRIALS]
-    assert np.array(points) == pytest.approx(np.array(sorted(wanted)))
-
-
-def test_deid_is_compared_with_the_ignorant_attacker(figures):
-    figure = figures["metrics"]
-    place = scatter.metric_pairs("eer_kaldi", "dsys").index(("deid", "eer_kaldi"))
-    points = {(line.get_xdata()[0], line.get_ydata()[0]) for line in figure.axes[place].lines}
-    assert points == {(40.0, 30.0)}
-
-
-def test_distributions_of_speakers_add_up_to_all_of_them(figures):
-    figure = figures["linkability_speakers"]
-    assert len(figure.axes) == 3 * 2
-    assert sum(heights(figure.axes[0])) == pytest.approx(100)
-
-
-def test_overlap_of_a_list_with_itself_is_whole(figures):
-    figure = figures["jaccard"]
-    assert np.asarray(figure.axes[0].images[0].get_array()).diagonal().tolist() == [1] * 6
 
 
 def test_training_curves_have_a_panel_for_every_quantity(figures):
@@ -250,16 +155,6 @@ def test_det_points_beyond_the_axes_do_not_break_the_curve(figures):
             assert np.isfinite(np.asarray(line.get_xydata(), dtype=float)).all()
 
 
-def test_an_infinite_gain_has_a_label_and_no_bar(results):
-    entries = [
-        replace(e, record=replace(e.record, value=-math.inf, lower=-math.inf)) if e.record.metric == "g_vd" else e
-        for e in results.entries
-    ]
-    figure = find("similarity").draw(Results(entries, results.tables, results.data), "2020")
-    assert heights(figure.axes[0]) == []
-    assert {text.get_text() for text in figure.axes[0].texts} == {"−∞"}
-
-
 def test_the_training_of_one_attacker_is_saved_as_a_picture(tmp_path):
     rows = [{"epoch": e, "train_loss": 1 / e, "train_error": 0.5, "valid_loss": 2 / e} for e in (1, 2, 3)]
     save_training("mine", rows, tmp_path / "epochs")
@@ -274,19 +169,3 @@ def test_a_dollar_in_the_name_of_a_system_is_a_dollar(tmp_path):
     with matplotlib.rc_context(drawing.rc("eer")):
         figure.savefig(buffer, format="svg")
     assert r"$\frac$" in buffer.getvalue()
-
-
-def test_attackers_with_side_information_are_at_their_number_of_candidates(figures):
-    figure = figures["side_information"]
-    assert [axis.get_ylabel() for axis in figure.axes] == ["Singling out, %", "Linkability, %"]
-    hollow = [
-        line for line in figure.axes[1].lines if line.get_markerfacecolor() == "none" and len(line.get_xdata()) == 1
-    ]
-    assert [(line.get_xdata()[0], line.get_ydata()[0]) for line in hollow] == [(3, 70), (3, 70)]
-    assert figure.axes[1].get_title(loc="left") == "gender, 2 groups"
-
-
-def test_inference_has_a_bar_for_every_attribute_and_attack(figures):
-    figure = figures["inference"]
-    assert [axis.get_title(loc="left") for axis in figure.axes] == ["L = 1", "L = 3"]
-    assert all(heights(axis) == [0.5, 0.5] for axis in figure.axes)

@@ -20,7 +20,7 @@ def test_figures_are_written_and_those_without_data_left_out_with_a_notice(tmp_p
         code, printed, _ = run_script(SCRIPT, "--formats", "svg", original, "figures", cwd=tmp_path)
     assert (code, printed) == (0, "figures: 1 figures (svg)\n")
     (notice,) = (text for text in caplog.messages if text.startswith("figures without data: "))
-    assert "similarity need similarity records (stage 7)" in notice
+    assert "g_vd, deid need similarity records (stage 7)" in notice
     assert [path.name for path in (tmp_path / "figures").glob("[!.]*")] == ["srd.svg"]
 
 

@@ -1,198 +1,323 @@
-"""Bar charts with intervals: verification by set, by attack model, and voice similarity (supplement, 1-2 and 13-16)."""
+"""Bars of systems (supplement, Figures 1, 2 and 13-16) and of the inference of attributes.
+
+Systems stand on the x axis, attack models are colours, sets and genders are panels. A figure is as wide as a page: the
+more systems, the fewer panels are in a row.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from operator import attrgetter
 from statistics import fmean
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 
 from vpeval.editions.headline import in_challenge_mode
-from vpeval.figures.drawing import INK, MUTED, PAPER, grid, legend, panels
+from vpeval.figures.drawing import (
+    INK,
+    MUTED,
+    NEUTRAL,
+    PAGE,
+    PAPER,
+    grid,
+    legend,
+    model_colour,
+    model_rank,
+    note,
+)
 from vpeval.figures.run_results import Entry, Results, length_order, length_title
+from vpeval.figures.system_axis import TICK_SIZE, Names, attacker_notes, order_of
 from vpeval.records.metrics import Metric, describe
-from vpeval.records.names import GENDERS, UNPROTECTED, set_title
+from vpeval.records.names import GENDERS, ORIGINAL, UNPROTECTED, partition_of, set_title
 
 T = TypeVar("T")
-_HALO = [withStroke(linewidth=2.4, foreground=PAPER)]
+_HALO = [withStroke(linewidth=1.8, foreground=PAPER)]
 """An outline that keeps whiskers visible on dark bars."""
+_CHANCE: Mapping[str, Any] = {"color": MUTED, "lw": 1, "ls": (0, (1, 1.5))}
+_LEVEL: Mapping[str, Any] = {"color": INK, "lw": 1, "ls": (0, (4, 1.5))}
+_GAP, _LEAST, _WHOLE = 0.6, 1.6, 5.0  # between systems, of a system, and of a panel at least; a unit is a bar's width
+_HEIGHT, _MARGIN = 1.5, 0.6  # of a panel without names, and of the y axis, in inches
+_VALUE_SIZE = 7.0  # points
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Entries that share an axis, the systems on it from left to right, and a level to draw across."""
+
+    title: str
+    entries: Sequence[Entry]
+    systems: Sequence[str]
+    level: float | None = None
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What the bars of a figure are: what they stand for, in which colours, and how they are drawn.
+
+    Bars are side by side, or `nested` in one bar per system. Those of several sets are their `means`, with a dot per
+    set.
+    """
+
+    metric: Metric
+    part: Callable[[Entry], str]
+    colours: Mapping[str, str]
+    nested: bool = False
+    means: bool = False
+    level: str = ""
+
+    def parts(self, entries: Iterable[Entry]) -> list[str]:
+        """What the bars of some entries stand for, in their order."""
+        present = {self.part(entry) for entry in entries}
+        return [part for part in self.colours if part in present]
 
 
 def eer_bars(results: Results, eer: str) -> Figure | None:
-    """EER of every set under every attack model, with intervals over speakers."""
+    """EER of every system, set and gender under every attack model, with intervals over speakers."""
     return _verification_bars(results, eer)
 
 
 def min_cllr_bars(results: Results) -> Figure | None:
-    """Min Cllr of every set under every attack model, with intervals over speakers."""
+    """Min Cllr of every system, set and gender under every attack model, with intervals over speakers."""
     return _verification_bars(results, "min_cllr")
 
 
 def _verification_bars(results: Results, metric: str) -> Figure | None:
-    entries = results.strongest(results.select(metric))
-    if not entries:
+    measured = _reported(results.select(metric, kind=None))
+    if not measured:
         return None
-    kind = describe(metric)
-    titles = _unique(set_title(entry.record.set, gender=False) for entry in entries)
-    figure, axes = panels(len(titles), 3, height=2.7, sharey=True)
-    for axis, title in zip(axes, titles, strict=True):
-        chosen = [entry for entry in entries if set_title(entry.record.set, gender=False) == title]
-        genders = _unique(entry.record.gender for entry in chosen)
-        _bars(results, axis, chosen, genders, lambda entry: entry.record.gender)
-        axis.set_xticks(range(len(genders)), [GENDERS.get(gender, "all speakers") for gender in genders])
-        axis.set_title(title)
-    _set_limits(axes, entries, kind)
-    for axis in axes[::3]:
-        axis.set_ylabel(kind.axis)
-    _legend(figure, results, entries)
+    entries = results.strongest(measured)
+    order = order_of(results, entries, gender="f")
+    figure = _draw(results, _set_panels(entries, order.of_set), _by_model(metric, entries))
+    note(figure, [order.words, *attacker_notes(results, measured)])
     return figure
 
 
-def eer_by_attacker(results: Results, eer: str) -> Figure | None:
+def attack_bars(results: Results, eer: str) -> Figure | None:
+    """EER of the systems that the strongest attack was made on, one bar inside the other; a line is original speech."""
+    measured = _reported(results.select(eer, kind=None))
+    entries = results.strongest([entry for entry in measured if entry.record.system != ORIGINAL])
+    models = sorted({entry.attack_model for entry in entries}, key=model_rank)
+    if len(models) < 2 or len(results.anonymised) < 2:
+        return None
+    attacked = _unique(entry.record.system for entry in entries if entry.attack_model == models[-1])
+    shown = [entry for entry in entries if entry.record.system in attacked]
+    order = order_of(results, shown, "f", models[-1])
+    original = {e.record.set: e.record.value for e in results.strongest(measured) if e.record.system == ORIGINAL}
+    panels = [
+        Panel(panel.title, panel.entries, panel.systems, original.get(panel.entries[0].record.set))
+        for panel in _set_panels(shown, order.of_set)
+    ]
+    figure = _draw(results, panels, _by_model(eer, shown, nested=True, level="original speech"))
+    left_out = [name for name in results.anonymised if name not in attacked]
+    missing = f"Not shown, as no {models[-1]} attack was made on them: {', '.join(left_out)}." if left_out else ""
+    note(figure, [order.words, missing, *attacker_notes(results, measured)])
+    return figure
+
+
+def mean_bars(results: Results, eer: str) -> Figure | None:
     """Mean EER over all sets for every system and attack model, female and male apart; a dot is a set."""
-    entries, kind = results.strongest(results.select(eer)), describe(eer)
-    genders = [gender for gender in GENDERS if any(e.record.gender == gender for e in entries)] or [""]
-    if len({entry.attack_model for entry in entries} - {UNPROTECTED}) < 1:
+    measured = results.select(eer, kind=None)
+    entries = results.strongest(measured)
+    if not {entry.attack_model for entry in entries} - {UNPROTECTED}:
         return None
-    figure, axes = grid(1, len(genders), height=2.9, sharey=True)
-    series = results.series(entries)
-    # The bars of a system form a group.
-    place = {each: number + 0.6 * results.systems.index(each.system) for number, each in enumerate(series)}
-    middles = {
-        name: fmean(place[each] for each in series if each.system == name)
-        for name in _unique(each.system for each in series)
-    }
-    for axis, gender in zip(axes[0], genders, strict=True):
-        for each, x in place.items():
-            values = [kind.scale * e.record.value for e in entries if e.series == each and e.record.gender == gender]
-            if values:
-                axis.bar(x, fmean(values), 0.9, color=results.colour(each))
-                axis.plot([x] * len(values), values, "o", ms=4, mfc=PAPER, mec=INK, mew=0.8)
-                _label(axis, x, max(values), f"{fmean(values):.1f}")
-        axis.set_xticks(list(middles.values()), list(middles))
-        axis.grid(False, axis="x")
-        axis.set_title(GENDERS.get(gender, "all speakers"))
-    _set_limits(axes[0], entries, kind)
-    axes[0][0].set_ylabel(f"Mean {kind.axis}")
-    _legend(figure, results, entries)
+    genders = [gender for gender in GENDERS if any(e.record.gender == gender for e in entries)] or [""]
+    order = order_of(results, entries, gender="f")
+    panels = [
+        Panel(_gender_title(gender), [e for e in entries if e.record.gender == gender], order.of_set())
+        for gender in genders
+    ]
+    figure = _draw(results, panels, _by_model(eer, entries, means=True))
+    note(figure, [order.words, *attacker_notes(results, measured)])
     return figure
 
 
-def similarity_bars(results: Results) -> Figure | None:
-    """Gain of voice distinctiveness and de-identification of every set, with intervals over speakers."""
-    entries = in_challenge_mode(results.select("g_vd", "deid"), attrgetter("record"))
+def gain_bars(results: Results) -> Figure | None:
+    """Gain of voice distinctiveness of every system, set and gender, with intervals over speakers."""
+    return _similarity_bars(results, "g_vd")
+
+
+def deid_bars(results: Results) -> Figure | None:
+    """De-identification of every system, set and gender, with intervals over speakers."""
+    return _similarity_bars(results, "deid")
+
+
+def _similarity_bars(results: Results, metric: str) -> Figure | None:
+    entries = _reported(in_challenge_mode(results.select(metric), attrgetter("record")))
     if not entries:
         return None
-    sets = _unique(entry.record.set for entry in entries)
-    figure, axes = grid(1, 2, height=2.9)
-    for axis, name in zip(axes[0], ("g_vd", "deid"), strict=True):
-        chosen = [entry for entry in entries if entry.record.metric == name]
-        _bars(results, axis, chosen, sets, lambda entry: entry.record.set)
-        if len(sets) <= 4:
-            axis.set_xticks(range(len(sets)), [set_title(each).replace(", ", "\n") for each in sets])
-        else:
-            axis.set_xticks(range(len(sets)), [set_title(each) for each in sets], rotation=90)
-        axis.axhline(0, color=MUTED, lw=0.8)
-        axis.set_ylabel(describe(name).axis)
-        axis.margins(y=0.12)
-    axes[0][0].set_title("Voice distinctiveness (0: as original)")
-    axes[0][1].set_title("De-identification (100: perfect)")
-    if len(results.series(entries)) > 1:
-        _legend(figure, results, entries)
+    order = order_of(results, entries, gender="m")
+    chart = Chart(describe(metric), attrgetter("attack_model"), {"": NEUTRAL})
+    figure = _draw(results, _set_panels(entries, order.of_set), chart)
+    note(figure, [order.words, *attacker_notes(results, entries)])
     return figure
 
 
 def inference_bars(results: Results) -> Figure | None:
-    """Bits about every attribute by every attack model, a panel per number of utterances, with intervals."""
-    kind = describe("inference_bits")
-    attributes = _unique(str(e.record.params["attribute"]) for e in results.select(kind.name))
-    # The strongest attacker may differ from attribute to attribute: a bar stands for an attack model.
-    strongest = [e for name in attributes for e in results.strongest(results.select(kind.name, attribute=name))]
-    entries = [replace(entry, record=replace(entry.record, attacker="")) for entry in strongest]
+    """Bits about every attribute by every attack model, a panel per attribute and number of utterances."""
+    metric = describe("inference_bits")
+    attributes = _unique(str(e.record.params["attribute"]) for e in results.select(metric.name))
+    # The strongest attacker may differ from attribute to attribute.
+    entries = [e for name in attributes for e in results.strongest(results.select(metric.name, attribute=name))]
     if not entries:
         return None
     lengths = sorted({e.record.params["L"] for e in entries}, key=length_order)
-    shown = [lengths[0], lengths[-1]][: len(lengths)]
-    figure, axes = grid(1, len(shown), height=2.7, sharey=True)
-    for axis, length in zip(axes[0], shown, strict=True):
-        chosen = [e for e in entries if e.record.params["L"] == length]
-        _bars(results, axis, chosen, attributes, lambda e: str(e.record.params["attribute"]))
-        axis.set_xticks(range(len(attributes)), attributes)
-        axis.set_title(length_title(length))
-        for place, attribute in enumerate(attributes):
-            most = next(e.record.notes["entropy"] for e in entries if e.record.params["attribute"] == attribute)
-            axis.plot([place - 0.45, place + 0.45], [most, most], color=MUTED, lw=1)
-    top = max(max(float(e.record.notes["entropy"]), e.record.upper or 0) for e in entries)
-    axes[0][0].set_ylim(0, 1.12 * top)
-    axes[0][0].set_ylabel(kind.axis)
-    _legend(figure, results, entries)
+    panels = []
+    for name in attributes:
+        for length in (lengths[0], lengths[-1])[: len(lengths)]:
+            own = [e for e in entries if (e.record.params["attribute"], e.record.params["L"]) == (name, length)]
+            most = max((float(e.record.notes["entropy"]) for e in own), default=None)
+            panels.append(Panel(f"{name}, {length_title(length)}", own, results.systems, most))
+    return _draw(results, panels, _by_model(metric.name, entries, level="entropy of the attribute"))
+
+
+def _reported(entries: Sequence[Entry]) -> list[Entry]:
+    """The entries of test sets, as papers show them; of all sets where there are none."""
+    return [e for e in entries if partition_of(e.record.set) == "test"] or list(entries)
+
+
+def _by_model(metric: str, entries: Iterable[Entry], **options: Any) -> Chart:
+    """Bars that stand for attack models."""
+    models = sorted({entry.attack_model for entry in entries}, key=model_rank)
+    return Chart(describe(metric), attrgetter("attack_model"), {name: model_colour(name) for name in models}, **options)
+
+
+def _set_panels(entries: Sequence[Entry], systems: Callable[[str], Sequence[str]]) -> list[Panel]:
+    """A panel per set and gender; those of a set have the same order of systems."""
+    panels = []
+    for title in _unique(set_title(entry.record.set, gender=False) for entry in entries):
+        own = [entry for entry in entries if set_title(entry.record.set, gender=False) == title]
+        for gender in sorted({entry.record.gender for entry in own}):
+            chosen = [entry for entry in own if entry.record.gender == gender]
+            panels.append(Panel(set_title(chosen[0].record.set), chosen, systems(title)))
+    return panels
+
+
+def _gender_title(gender: str) -> str:
+    return GENDERS.get(gender, "all speakers")
+
+
+def _draw(results: Results, panels: Sequence[Panel], chart: Chart) -> Figure:
+    """All panels with the names of systems, limits, chance and legend."""
+    entries = [entry for panel in panels for entry in panel.entries]
+    systems = panels[0].systems
+    places = {name: chart.parts(e for e in entries if e.record.system == name) for name in systems}
+    rooms = {name: max(_LEAST, 1 if chart.nested else len(parts)) for name, parts in places.items()}
+    units = max(_WHOLE, sum(rooms.values()) + _GAP * len(rooms))
+    distance = min([(rooms[a] + rooms[b]) / 2 + _GAP for p in panels for a, b in pairwise(p.systems)], default=units)
+    columns = _columns([panel.title for panel in panels], units, distance)
+    bar = _panel_width(columns) / units
+    names = Names.of(results, systems)
+    angle = names.angle(distance * bar)
+    height = _HEIGHT + 0.2 + names.height(angle)
+    figure, axes = grid(-(-len(panels) // columns), columns, height=height, sharey=True)
+    cells = [axis for row in axes for axis in row]
+    for axis in cells[len(panels) :]:
+        axis.set_axis_off()
+    for axis, panel in zip(cells, panels, strict=False):
+        middles = _middles(panel.systems, rooms, units)
+        names.draw(axis, panel.systems, list(middles.values()), angle)
+        for name, middle in middles.items():
+            for place, part in enumerate(places[name]):
+                own = [e for e in panel.entries if e.record.system == name and chart.part(e) == part]
+                shift = place - (len(places[name]) - 1) / 2
+                width = 1 - 0.22 * place if chart.nested else 0.9
+                _bar(axis, own, chart, middle + (0 if chart.nested else shift), width, bar)
+        if panel.level is not None:
+            axis.axhline(chart.metric.scale * panel.level, **_LEVEL)
+        if chart.metric.chance is not None:
+            axis.axhline(chart.metric.scale * chart.metric.chance, **_CHANCE)
+        axis.set_xlim(0, units)
+        axis.grid(False, axis="x")
+        axis.set_title(panel.title)
+    cells[0].set_ylim(*_limits(panels, chart))
+    for row in axes:
+        row[0].set_ylabel(f"Mean {chart.metric.axis}" if chart.means else chart.metric.axis)
+    if handles := _handles(chart, panels):
+        legend(figure, handles)
     return figure
 
 
-def _bars(
-    results: Results, axis: Axes, entries: Sequence[Entry], groups: Sequence[T], group: Callable[[Entry], T]
-) -> None:
-    """Groups of bars, with one bar per series in each group."""
-    series = results.series(entries)
-    width = 0.82 / len(series)
-    for entry in entries:
-        record, kind = entry.record, describe(entry.record.metric)
-        left = groups.index(group(entry)) + (series.index(entry.series) - (len(series) - 1) / 2) * width
-        value = kind.scale * record.value
-        ends = [kind.scale * end for end in (record.lower, record.upper) if end is not None and math.isfinite(end)]
-        if math.isfinite(value):
-            axis.bar(left, value, width * 0.9, color=results.colour(entry.series))
-        if len(ends) == 2:
-            axis.plot([left, left], ends, color=INK, lw=1, path_effects=_HALO)
-        if len(entries) <= 8:
-            # G_VD is -inf if all voices are alike: it has a label and no bar.
-            tip = max([value, *ends]) if value >= 0 else min([value, *ends])
-            text = f"{value:.{1 if kind.scale > 1 else 2}f}".replace("inf", "∞")
-            _label(axis, left, tip if math.isfinite(tip) else 0, text, value < 0)
-    axis.grid(False, axis="x")
+def _columns(titles: Sequence[str], units: float, distance: float) -> int:
+    """How many panels are in a row: titles need room, and names of systems that are `distance` bars apart."""
+    for columns in (4, 2):
+        width = _panel_width(columns)
+        named = distance * width / units >= 1.25 * TICK_SIZE / 72 and width >= 0.085 * max(map(len, titles))
+        if columns <= len(titles) and named:
+            return columns
+    return 1
 
 
-def _label(axis: Axes, x: float, y: float, text: str, below: bool = False) -> None:
-    shift, align = (-3, "top") if below else (3, "bottom")
-    axis.annotate(
-        text.replace("-", "−"), (x, y), (0, shift), textcoords="offset points", ha="center", va=align, fontsize=7.5
-    )
+def _panel_width(columns: int) -> float:
+    return (PAGE - _MARGIN) / columns - 0.12
 
 
-def _set_limits(axes: Sequence[Axes], entries: Sequence[Entry], kind: Metric) -> None:
-    """Limits from 0 to above chance and the highest whisker, and a line at chance."""
-    chance = kind.scale * (kind.chance or 0)
-    ends = [kind.scale * max(e.record.value, e.record.upper or 0) for e in entries]
-    top = max([chance, *filter(math.isfinite, ends)])
-    for axis in axes:
-        axis.set_ylim(0, 1.12 * top)
-        _chance(axis, chance)
+def _middles(systems: Sequence[str], rooms: Mapping[str, float], units: float) -> dict[str, float]:
+    """Where systems stand on an axis of so many units."""
+    middles, left = {}, (units - sum(rooms.values()) - _GAP * (len(rooms) - 1)) / 2
+    for name in systems:
+        middles[name] = left + rooms[name] / 2
+        left += rooms[name] + _GAP
+    return middles
 
 
-def _chance(axis: Axes, level: float) -> None:
-    axis.axhline(level, color=MUTED, lw=1, ls=(0, (1, 1.5)))
-    axis.annotate(
-        "chance: no information",
-        (0, level),
-        (3, 2),
-        xycoords=("axes fraction", "data"),
-        textcoords="offset points",
-        fontsize=7.5,
-        color=MUTED,
-    )
+def _bar(axis: Axes, entries: Sequence[Entry], chart: Chart, x: float, width: float, inches: float) -> None:
+    """A bar of one number, or of the mean of several, with its whisker or dots, and its value where it fits."""
+    if not entries:
+        return
+    values = [chart.metric.scale * entry.record.value for entry in entries]
+    value, record = fmean(values), entries[0].record
+    ends = [chart.metric.scale * end for end in (record.lower, record.upper) if end is not None and math.isfinite(end)]
+    if math.isfinite(value):
+        axis.bar(x, value, width, color=chart.colours[chart.part(entries[0])])
+    if chart.means:
+        ends, size = values, min(4.0, 0.6 * 72 * inches)
+        axis.plot([x] * len(values), values, "o", ms=size, mfc=PAPER, mec=INK, mew=0.2 * size)
+    elif len(ends) == 2 and not chart.nested:
+        axis.plot([x, x], ends, color=INK, lw=min(1, 10 * inches), path_effects=_HALO)
+    text = f"{value:.{1 if chart.metric.scale > 1 else 2}f}".replace("inf", "∞").replace("-", "−")
+    if not math.isfinite(value) or (not chart.nested and len(text) * 0.62 * _VALUE_SIZE < 72 * inches):
+        # G_VD is -inf if all voices are alike: it has a label and no bar.
+        tip = max([value, *ends]) if value >= 0 else min([value, *ends])
+        shift, align = (-3, "top") if value < 0 else (3, "bottom")
+        place = x, tip if math.isfinite(tip) else 0
+        axis.annotate(text, place, (0, shift), textcoords="offset points", ha="center", va=align, fontsize=_VALUE_SIZE)
 
 
-def _legend(figure: Figure, results: Results, entries: Sequence[Entry]) -> None:
-    """One patch per series."""
-    series = results.series(entries)
-    legend(figure, [Patch(color=results.colour(each), label=results.title(each)) for each in series])
+def _limits(panels: Sequence[Panel], chart: Chart) -> tuple[float, float]:
+    """Limits that hold 0, chance, all bars, whiskers and levels, and the values at their ends."""
+    ends = [0.0, chart.metric.chance or 0.0]
+    for panel in panels:
+        ends += [] if panel.level is None else [panel.level]
+        for record in (entry.record for entry in panel.entries):
+            whisker = () if chart.means or chart.nested else (record.lower, record.upper)
+            ends += [end for end in (record.value, *whisker) if end is not None]
+    low, high = (chart.metric.scale * edge(filter(math.isfinite, ends)) for edge in (min, max))
+    room = 0.13 * (high - low or 1)
+    return low - room * (low < 0), high + room * (high > 0)
+
+
+def _handles(chart: Chart, panels: Sequence[Panel]) -> list[Artist]:
+    """Colours, and the lines across."""
+    handles: list[Artist] = []
+    if any(chart.colours):
+        handles += [
+            Patch(color=colour, label=ORIGINAL if part == UNPROTECTED else part)
+            for part, colour in chart.colours.items()
+        ]
+    if any(panel.level is not None for panel in panels):
+        handles.append(Line2D([], [], **_LEVEL, label=chart.level))
+    if chart.metric.chance is not None:
+        handles.append(Line2D([], [], **_CHANCE, label="chance"))
+    return handles
 
 
 def _unique(items: Iterable[T]) -> list[T]:

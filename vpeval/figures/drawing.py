@@ -6,7 +6,10 @@ Systems are places of a figure (on the x axis, or panels). Where points are syst
 from __future__ import annotations
 
 import hashlib
+import re
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,6 +19,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.transforms import ScaledTranslation
 
 from vpeval.core.files import atomic_path
 from vpeval.records.names import ATTACK_MODELS, IGNORANT, INFORMED, LAZY, ORIGINAL, SEMI, SIMILAR, UNPROTECTED
@@ -40,6 +45,9 @@ COLUMN, PAGE = 3.5, 7.16
 MARKERS = {UNPROTECTED: "s", IGNORANT: "v", LAZY: "o", SIMILAR: "D", SEMI: "^"}
 LINES = {UNPROTECTED: "-", IGNORANT: (0, (2, 1.5)), LAZY: (0, (6, 1.5)), SIMILAR: (0, (6, 1.5, 1, 1.5)), SEMI: "-"}
 FORMATS = ("svg", "pdf", "png")
+LINE_STEP = 0.125
+"""Inches from one line of small letters to the next."""
+_SMALL = 7
 
 F = TypeVar("F", Figure, Figure | None)
 K = TypeVar("K")
@@ -74,6 +82,8 @@ _RC: dict[str, Any] = {
     "ytick.major.width": 0.7,
     "legend.frameon": False,
     "legend.fontsize": 8.5,
+    "legend.handlelength": 1.4,
+    "legend.columnspacing": 1.4,
     "lines.linewidth": 1.6,
     "lines.markersize": 4.5,
     "figure.facecolor": "none",
@@ -130,22 +140,78 @@ def blocks(
     cells: dict[tuple[str, K], Axes] = {}
     for (name, keys), row in zip(rows, axes, strict=True):
         if name and not any(group == name for group, _ in cells):
-            row[0].set_ylabel(name.replace(", ", "\n"))
+            row[0].set_ylabel("\n".join(fold(part, int(8 * height)) for part in name.split(", ")))
         cells |= {(name, key): axis for key, axis in zip(keys, row, strict=False)}
         for axis in row[len(keys) :]:
             axis.set_axis_off()
     return figure, cells
 
 
-def legend(figure: Figure, handles: Sequence[Artist], below: bool = False) -> None:
-    """One legend above (or below) all panels, in as many columns as fit; the figure grows by its lines."""
-    longest = max(len(str(handle.get_label())) for handle in handles)
-    columns = min(max(1, int(figure.get_figwidth() / (0.55 + 0.07 * longest))), len(handles))
-    lines = -(-len(handles) // columns)
+def label_margins(axes: Iterable[Axes]) -> None:
+    """Leave labels of ticks to the first panel of a row and the lowest one of a column; rows may have gaps."""
+    places = {(spec.rowspan.start, spec.colspan.start): axis for axis in axes if (spec := axis.get_subplotspec())}
+    for (row, column), axis in places.items():
+        is_lowest = not any(other > row and column == own for other, own in places)
+        axis.tick_params(labelbottom=is_lowest, labelleft=column == 0)
+
+
+def write_above(
+    axis: Axes, title: str, lines: Sequence[tuple[str, Mapping[str, Any] | None]], room: int, colour: str = INK
+) -> None:
+    """A title, and below it small lines, each behind a sample of its curve; panels have `room` for as many lines."""
+    figure = axis.get_figure(root=True)
+    assert figure is not None, "panels belong to a figure"
+    corner = figure.dpi_scale_trans + ScaledTranslation(0, 1, axis.transAxes)
+    for place, (text, style) in enumerate(lines, 1):
+        y = 0.07 + LINE_STEP * (room - place)
+        if style:
+            axis.add_artist(Line2D([0, 0.22], [y, y], transform=corner, clip_on=False, **{"lw": 1.4, **style}))
+        axis.text(0.27 if style else 0, y, text, transform=corner, va="center_baseline", fontsize=_SMALL)
+    axis.set_title(title, pad=4 + 72 * LINE_STEP * room, color=colour)
+
+
+def fold(name: str, letters: int) -> str:
+    """A name in lines of at most so many letters, broken after _ and - where there are some.
+
+    >>> fold("my_long_system_name", 12)
+    'my_long_\\nsystem_name'
+    """
+    lines = [""]
+    for part in re.split(r"(?<=[_-])|(?<= )", name):
+        pieces = [part[k : k + letters] for k in range(0, len(part), letters)]
+        for piece in pieces:
+            if len(lines[-1]) + len(piece.rstrip()) <= letters:
+                lines[-1] += piece
+            else:
+                lines.append(piece)
+    return "\n".join(line.rstrip() for line in lines if line)
+
+
+def legend(figure: Figure, handles: Sequence[Artist]) -> None:
+    """One legend above all panels, in as many columns as fit; the figure grows by its lines."""
+    lengths = [len(str(handle.get_label())) for handle in handles]
+    lines = 1
+    while lines < len(handles) and _legend_width(lengths, lines) > figure.get_figwidth() - 0.2:
+        lines += 1
     figure.set_figheight(figure.get_figheight() + 0.18 * (lines - 1))
-    # As many names in every line, not a last line of one.
     columns = -(-len(handles) // lines)
-    figure.legend(handles=handles, loc=f"outside {'lower' if below else 'upper'} center", ncols=columns)
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns)
+
+
+def _legend_width(lengths: Sequence[int], lines: int) -> float:
+    """The width in inches of a legend in so many lines; its first columns may have one more than the others."""
+    columns = -(-len(lengths) // lines)
+    least, more = divmod(len(lengths), columns)
+    ends = list(accumulate([least + (column < more) for column in range(columns)], initial=0))
+    return sum(0.43 + 0.066 * max(lengths[start:end]) for start, end in pairwise(ends))
+
+
+def note(figure: Figure, sentences: Iterable[str]) -> None:
+    """Write sentences below all panels; the figure grows by their lines."""
+    lines = [line for text in sentences for line in textwrap.wrap(text, int(16.5 * figure.get_figwidth()))]
+    if lines:
+        figure.set_figheight(figure.get_figheight() + 0.13 * len(lines))
+        figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=7.5, color=MUTED)
 
 
 def model_colour(attack_model: str) -> str:

@@ -24,7 +24,8 @@ from vpeval.records import side_files
 from vpeval.records.metrics import describe
 from vpeval.records.names import ORIGINAL, PUBLISHED, attack_model
 from vpeval.records.record import Record
-from vpeval.results.load import Source, read
+from vpeval.results.load import Source, read_all
+from vpeval.results.origins import mark, without_foreign_original
 
 ROOT = Path(__file__).resolve().parents[2]
 Floats = NDArray[np.float64]
@@ -65,6 +66,8 @@ class Results:
     tables: Sequence[Path]
     data: Path
     training: dict[str, list[dict[str, float]]] = field(default_factory=dict)
+    utts: tuple[int | str, ...] = ()
+    """The numbers L of utterances that figures of the legal metrics show; none: those of the paper."""
 
     @cached_property
     def records(self) -> list[Record]:
@@ -90,8 +93,9 @@ class Results:
 
     @cached_property
     def dsys(self) -> str:
-        """The estimator of D_sys to show: the unbiased one, where it was measured."""
-        return next((name for name in ("dsys_calibrated", "dsys") if self.select(name)), "dsys")
+        """The estimator of D_sys to show: the unbiased one, if no system has the other one alone."""
+        unbiased, other = ({e.record.system for e in self.select(name)} for name in ("dsys_calibrated", "dsys"))
+        return "dsys_calibrated" if unbiased and unbiased >= other else "dsys"
 
     def select(self, *metrics: str, **params: Any) -> list[Entry]:
         """The entries of some metrics with the given parameters; by series, then in the order of the files."""
@@ -138,7 +142,16 @@ class Results:
     @cached_property
     def published(self) -> frozenset[str]:
         """The systems whose numbers somebody published; they have no intervals."""
-        return frozenset(e.record.system for e in self.entries if PUBLISHED in e.record.notes)
+        return frozenset(self.systems) - {e.record.system for e in self.entries if PUBLISHED not in e.record.notes}
+
+    @cached_property
+    def marks(self) -> dict[str, str]:
+        """The marks of systems that are published or on other data."""
+        found: dict[str, str] = {}
+        for entry in self.entries:
+            if sign := mark(entry.record):
+                found[entry.record.system] = max(found.get(entry.record.system, ""), sign, key=len)
+        return found
 
     @cached_property
     def _recipes(self) -> dict[str, str]:
@@ -202,18 +215,20 @@ def load_results(
     tables = _find_tables(places)
     known = {name: read_attacker(attackers / f"{name}.yaml") for name in config_names(attackers)}
     entries: dict[str, Entry] = {}
-    for table in tables:
-        for record in read(table):
-            attack = attack_model(record, known.get(record.attacker))
-            first = entries.setdefault(record.identity, Entry(record, table.path.parent, attack)).record
-            if first.value != record.value and record.system != ORIGINAL:
-                where = " ".join(filter(None, (record.system, record.set, record.condition)))
-                message = f"a second, different {record.metric} for {where}; give each run once, or name one NAME=PATH"
-                raise InputError(message, table.path)
+    for record, path in read_all(tables):
+        attack = attack_model(record, known.get(record.attacker))
+        first = entries.setdefault(record.identity, Entry(record, path.parent, attack)).record
+        if first.value != record.value and record.system != ORIGINAL:
+            where = " ".join(filter(None, (record.system, record.set, record.condition)))
+            message = f"a second, different {record.metric} for {where}; give each run once, or name one NAME=PATH"
+            raise InputError(message, path)
     if not entries:
         raise InputError("holds no records; run the scoring stages first", tables[0].path)
     logs = {name: read_epochs(path) for name, path in (training or {}).items()}
-    return Results(list(entries.values()), [table.path for table in tables], data, logs)
+    shown = {id(record) for record in without_foreign_original(entry.record for entry in entries.values())}
+    return Results(
+        [entry for entry in entries.values() if id(entry.record) in shown], [table.path for table in tables], data, logs
+    )
 
 
 def read_side_file(entry: Entry, what: str) -> dict[str, Any] | None:

@@ -1,86 +1,156 @@
-"""One metric against another (supplement, 17-23), and privacy against utility of several systems."""
+"""One metric against another (supplement, Figures 17-23), and privacy against utility of several systems.
+
+Every system has a colour and a marker. In the plane of privacy and utility, systems are named at its upper edge.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
+from statistics import fmean
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from vpeval.core.errors import InputError
 from vpeval.editions.headline import in_challenge_mode, is_eer, with_one_eer
-from vpeval.figures.drawing import MARKERS, MUTED, draw, grid, legend, model_rank, panels, system_colours
+from vpeval.figures.drawing import (
+    GRID,
+    MARKERS,
+    MUTED,
+    PAGE,
+    PAPER,
+    draw,
+    grid,
+    legend,
+    model_colour,
+    model_rank,
+    note,
+    panels,
+)
 from vpeval.figures.run_results import Entry, Results
+from vpeval.figures.system_axis import LETTER, TICK_SIZE, Names, attacker_notes, mark_notes, name_texts
 from vpeval.records.metrics import describe
-from vpeval.records.names import IGNORANT, NO_COST, ORIGINAL, attack_model
+from vpeval.records.names import IGNORANT, NO_COST, ORIGINAL, OTHER_DATA, UNPROTECTED, attack_model
 from vpeval.records.record import Record
+from vpeval.results.origins import mark, without_foreign_original
 from vpeval.results.overview import means
 
-
-def metric_pairs(eer: str, dsys: str) -> tuple[tuple[str, str], ...]:
-    """The pairs of metrics to plot, with these estimators of EER and D_sys."""
-    return (
-        (eer, "min_cllr"),
-        (dsys, "min_cllr"),
-        (eer, "cllr"),
-        (eer, dsys),
-        ("zebra_population", "min_cllr"),
-        ("zebra_individual", "min_cllr"),
-        ("deid", "g_vd"),
-        ("deid", eer),
-        ("deid", "min_cllr"),
-    )
+EER, DSYS = "eer", "dsys"
+"""The estimators of the EER (of the edition) and of D_sys (that all systems have) in a pair of metrics."""
+Pair = tuple[Entry, Entry]
+_PLANE = PAGE - 1.1  # the width of the plane in inches
 
 
-def metric_scatter(results: Results, eer: str) -> Figure | None:
-    """A point per set, system and attack model; DeID is compared with the numbers of the ignorant attacker."""
-    points = {pair: _pairs(results, *pair) for pair in metric_pairs(eer, results.dsys)}
-    shown = [pair for pair, found in points.items() if found]
+def attack_scatter(x: str, y: str) -> Callable[..., Figure | None]:
+    """A figure of metric `y` over metric `x`: a panel per attack model, a point per system and set."""
+
+    def plot(results: Results, eer: str = "") -> Figure | None:
+        own_x, own_y = _estimator(results, x, eer), _estimator(results, y, eer)
+        pairs = _attack_pairs(results, own_x, own_y)
+        models = sorted({other.attack_model for _, other in pairs} - {UNPROTECTED}, key=model_rank)
+        if not models:
+            return None
+        figure, axes = panels(len(models), 4, height=2.4 if len(models) < 4 else 2.1, sharex=True, sharey=True)
+        for model, axis in zip(models, axes, strict=True):
+            shown = [pair for pair in pairs if pair[1].attack_model in (model, UNPROTECTED)]
+            _points(results, axis, [pair for pair in shown if NO_COST not in pair[1].record.notes])
+            axis.set_title(model)
+            axis.set_xlabel(describe(own_x).axis)
+        axes[0].set_ylabel(describe(own_y).axis)
+        _finish(results, figure, axes, pairs)
+        return figure
+
+    return plot
+
+
+def deid_scatter(results: Results, eer: str) -> Figure | None:
+    """DeID against the gain of voice distinctiveness, and against EER and min Cllr of the ignorant attacker."""
+    found = {name: _deid_pairs(results, name) for name in ("g_vd", eer, "min_cllr")}
+    shown = [name for name, pairs in found.items() if pairs]
     if not shown:
         return None
-    figure, axes = panels(len(shown), 3, height=2.25)
-    for (x, y), axis in zip(shown, axes, strict=True):
-        _draw(results, axis, points[x, y])
-        note = ", ignorant" if x == "deid" and y != "g_vd" else ""
-        axis.set_xlabel(describe(x).axis)
-        axis.set_ylabel(describe(y).axis + note)
-        axis.margins(0.08)
-    series = results.series(entry for found in points.values() for entry, _ in found if entry.attack_model)
-    handles = [
-        Line2D([], [], ls="", marker=MARKERS.get(s.attack_model, "o"), color=results.colour(s), label=results.title(s))
-        for s in series
-    ]
-    legend(figure, handles)
+    figure, axes = panels(len(shown), 3, height=2.4)
+    for name, axis in zip(shown, axes, strict=True):
+        _points(results, axis, found[name])
+        axis.set_xlabel(describe("deid").axis)
+        axis.set_ylabel(describe(name).axis + ("" if name == "g_vd" else f" ({IGNORANT})"))
+    _finish(results, figure, axes, [pair for pairs in found.values() for pair in pairs])
     return figure
 
 
-def _pairs(results: Results, x: str, y: str) -> list[tuple[Entry, Entry]]:
-    """Entries of `x` and `y` for the same set, system and attacker; for DeID also across attack models."""
-    others = {(e.record.set, e.series): e for e in in_challenge_mode(results.select(y), attrgetter("record"))}
-    found = []
-    for entry in in_challenge_mode(results.select(x), attrgetter("record")):
-        series = entry.series
-        if x == "deid" and y != "g_vd":
-            series = series._replace(attack_model=IGNORANT)
-        other = others.get((entry.record.set, series))
-        if other and NO_COST not in other.record.notes and _is_finite(entry) and _is_finite(other):
-            found.append((entry, other))
-    return found
+def _estimator(results: Results, metric: str, eer: str) -> str:
+    return {EER: eer, DSYS: results.dsys}.get(metric, metric)
 
 
-def _is_finite(entry: Entry) -> bool:
-    return math.isfinite(entry.record.value)
+def _attack_pairs(results: Results, x: str, y: str) -> list[Pair]:
+    """Finite numbers of `x` and `y` for the same system, set and attacker; the strongest attacker of an attack model.
+
+    Of attackers whose `y` is no cost, those that have one count first.
+    """
+    others = {(e.record.set, e.series): e for e in results.select(y, kind=None)}
+    pairs = [
+        (e, others[e.record.set, e.series]) for e in results.select(x, kind=None) if (e.record.set, e.series) in others
+    ]
+    pairs = [pair for pair in pairs if all(math.isfinite(entry.record.value) for entry in pair)]
+    costs = {other.series[:2] for _, other in pairs if NO_COST not in other.record.notes}
+    able = [p for p in pairs if NO_COST not in p[1].record.notes or p[1].series[:2] not in costs]
+    strongest = {id(entry) for entry in results.strongest([one for one, _ in able])}
+    return [pair for pair in able if id(pair[0]) in strongest]
 
 
-def _draw(results: Results, axis: Axes, points: list[tuple[Entry, Entry]]) -> None:
-    for one, other in points:
-        x, y = (describe(entry.record.metric).scale * entry.record.value for entry in (one, other))
-        marker = MARKERS.get(other.attack_model, "o")
-        axis.plot(x, y, marker=marker, color=results.colour(other.series), ls="", alpha=0.9)
+def _deid_pairs(results: Results, metric: str) -> list[Pair]:
+    """DeID and another number of the same system and set; of an attack, that of the strongest ignorant attacker.
+
+    DeID has no attacker, or the encoder that compares voices: its name says nothing about the attack.
+    """
+    deid = in_challenge_mode(results.select("deid"), attrgetter("record"))
+    if metric == "g_vd":
+        others = in_challenge_mode(results.select(metric), attrgetter("record"))
+        known = {(e.record.system, e.record.set, e.record.attacker): e for e in others}
+        pairs = [(e, known.get((e.record.system, e.record.set, e.record.attacker))) for e in deid]
+    else:
+        others = [e for e in results.strongest(results.select(metric, kind=None)) if e.attack_model == IGNORANT]
+        attacks = {(e.record.system, e.record.set): e for e in others}
+        pairs = [(e, attacks.get((e.record.system, e.record.set))) for e in deid]
+    finite = [(one, other) for one, other in pairs if other is not None]
+    return [pair for pair in finite if all(math.isfinite(entry.record.value) for entry in pair)]
+
+
+def _points(results: Results, axis: Axes, pairs: Sequence[Pair]) -> None:
+    for name in results.systems:
+        own = [pair for pair in pairs if pair[0].record.system == name]
+        if own:
+            x, y = ([describe(e.record.metric).scale * e.record.value for e in ends] for ends in zip(*own, strict=True))
+            axis.plot(x, y, **_style(results, name))
+
+
+def _style(results: Results, system: str) -> dict[str, Any]:
+    colour, marker = results.styles[system]
+    size = 7 if marker == "*" else 4.5
+    return {"ls": "", "marker": marker, "color": colour, "ms": size, "mec": PAPER, "mew": 0.3}
+
+
+def _finish(results: Results, figure: Figure, axes: Sequence[Axes], pairs: Sequence[Pair]) -> None:
+    """Limits, a legend of the systems, and what a reader must know."""
+    names = {other.record.metric: describe(other.record.metric) for _, other in pairs}
+    for axis in axes:
+        axis.margins(0.06)
+        values = [value for line in axis.lines for value in line.get_ydata()]
+        if values and min(values) > 0 and max(values) > 20 * min(values) and "cllr" in names:
+            axis.set_yscale("log")
+            axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.yaxis.set_minor_formatter(NullFormatter())
+    systems = [name for name in results.systems if any(one.record.system == name for one, _ in pairs)]
+    texts = Names.of(results, systems).texts
+    legend(figure, [Line2D([], [], **_style(results, name), label=texts[name]) for name in systems])
+    costless = sorted({other.record.attacker for _, other in pairs if NO_COST in other.record.notes})
+    left_out = f"Left out: Cllr of {', '.join(costless)}, as cosines are no log-likelihood ratios." if costless else ""
+    note(figure, [left_out, *attacker_notes(results, [other for _, other in pairs])])
 
 
 def privacy_utility(records: Iterable[Record], edition: str, classes: Sequence[float] = ()) -> Figure:
@@ -88,54 +158,112 @@ def privacy_utility(records: Iterable[Record], edition: str, classes: Sequence[f
 
     The EER is that of the edition. Lines show chance and the minimum EERs of `classes`.
     """
-    averages = means(records)
+    averages = means(without_foreign_original(records))
     tests = [r for r in averages if r.set == "test"] or [r for r in averages if r.set == "dev"]
     costs: dict[str, Record] = {}
     for record in tests:
         if record.metric == "wer":
             costs.setdefault(record.system, record)
-    points = [record for record in _points(tests, edition) if record.system in costs]
+    points = [record for record in _eers(tests, edition) if record.system in costs]
     if not costs or not points:
         raise InputError("a privacy-utility plot needs EERs and word error rates of the same systems")
-    return draw("privacy_utility", lambda: _plot(points, costs, classes))
+    return draw("privacy_utility", lambda: _plane(points, costs, classes))
 
 
-def _plot(points: Sequence[Record], costs: Mapping[str, Record], classes: Sequence[float]) -> Figure:
-    figure, [[axis]] = grid(1, 1, width=5.2, height=3.6)
-    colours = system_colours(costs)
+def _plane(points: Sequence[Record], costs: Mapping[str, Record], classes: Sequence[float]) -> Figure:
+    marks = {record.system: mark(record) for record in points}
+    names = name_texts(dict.fromkeys(record.system for record in points), marks)
+    places = {name: costs[name].value for name in names}
+    flat = sum(LETTER * (len(text) + 2) for text in names.values()) < _PLANE
+    figure, [[axis]] = grid(1, 1, height=2.9 + (0.25 if flat else LETTER * max(map(len, names.values()))))
     kinds = [describe(name) for name in dict.fromkeys(record.metric for record in points)]
     chance = 100 * (kinds[0].chance or 0)
     for level in (*(100 * least for least in classes), chance):
         axis.axhline(level, color=MUTED, linewidth=0.8, linestyle="-" if level == chance else ":", zorder=1)
         label = "chance" if level == chance else f"{level:g} %"
-        axis.annotate(
-            label, (1, level), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=7, color=MUTED
-        )
+        place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": 7, "color": MUTED}
+        axis.annotate(label, (1.01, level), **place)
+    strongest = {record.system: record for record in points}
     for record in points:
-        cost = costs[record.system]
+        cost, model = costs[record.system], attack_model(record)
         axis.errorbar(
             cost.value,
             100 * record.value,
-            xerr=_distances(cost),
+            xerr=_distances(cost) if record is strongest[record.system] else None,
             yerr=_distances(record),
-            fmt=MARKERS.get(attack_model(record), "o"),
-            color=colours[record.system],
+            fmt=MARKERS.get(model, "o"),
+            color=model_colour(model),
             elinewidth=0.8,
         )
-    front = pareto_front([(costs[r.system].value, 100 * r.value) for r in _strongest(points)])
+    comparable = [record for record in points if OTHER_DATA not in record.notes]
+    front = pareto_front([(costs[r.system].value, 100 * r.value) for r in _one_attack(comparable)])
+    line: dict[str, Any] = {"color": MUTED, "linewidth": 1, "linestyle": (0, (4, 2))}
     if len(front) > 1:
-        line: dict[str, Any] = {"color": MUTED, "linewidth": 1, "linestyle": (0, (4, 2)), "drawstyle": "steps-post"}
-        axis.plot(*zip(*front, strict=True), **line, zorder=1)
+        axis.plot(*zip(*front, strict=True), **line, drawstyle="steps-post", zorder=1)
     axis.set_xlabel(f"{describe('wer').axis} (lower is better)")
-    axis.set_ylabel(f"{' / '.join(kind.title for kind in kinds)}, % (nearer to chance is better)")
-    axis.set_ylim(bottom=0, top=max(chance + 5, *(105 * max(r.value, r.upper or 0) for r in points)))
-    axis.set_xlim(left=0)
-    systems = dict.fromkeys(record.system for record in points)
+    axis.set_ylabel(f"{' / '.join(kind.title for kind in kinds)}, %\n(nearer to chance is better)")
+    top = max(chance + 5, *(105 * max(r.value, r.upper or 0) for r in points))
+    axis.set_ylim(0, top)
+    axis.grid(False, axis="x")
+    _set_costs(axis, [costs[name] for name in names])
+    _name_places(axis, names, places, flat)
+    for name, place in places.items():
+        own = [100 * record.value for record in points if record.system == name]
+        axis.plot([place, place], [min(own), top], color=GRID, lw=0.8, zorder=0)
     models = dict.fromkeys(attack_model(record) for record in points)
-    handles = [Line2D([], [], ls="", marker="s", markersize=6, color=colours[name], label=name) for name in systems]
-    handles += [Line2D([], [], ls="", marker=MARKERS.get(m, "o"), color=MUTED, label=m) for m in models]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 4))
+    handles = [
+        Line2D(
+            [], [], ls="", marker=MARKERS.get(m, "o"), color=model_colour(m), label=ORIGINAL if m == UNPROTECTED else m
+        )
+        for m in models
+    ]
+    legend(figure, [*handles, Line2D([], [], **line, label="best systems")] if len(front) > 1 else handles)
+    note(figure, mark_notes(names, marks))
     return figure
+
+
+def _set_costs(axis: Axes, costs: Sequence[Record]) -> None:
+    """Limits that hold all costs with their intervals."""
+    ends = [end for r in costs for end in (r.value, r.lower, r.upper) if end is not None]
+    room = 0.06 * (max(ends) - min(ends)) or 1.0
+    axis.set_xlim(min(ends) - room, max(ends) + room)
+
+
+def _name_places(axis: Axes, names: Mapping[str, str], places: Mapping[str, float], flat: bool) -> None:
+    """Write the names of systems above the plane, each with a line to its place; close ones are moved apart."""
+    low, high = axis.get_xlim()
+    order = sorted(names, key=lambda name: places[name])
+    rooms = [(LETTER * (len(names[name]) + 1) if flat else 0.15) / _PLANE for name in order]
+    shares = spread([(places[name] - low) / (high - low) for name in order], rooms)
+    for name, share in zip(order, shares, strict=True):
+        axis.annotate(
+            names[name],
+            (places[name], 1),
+            (share, 1.07),
+            xycoords=("data", "axes fraction"),
+            textcoords="axes fraction",
+            ha="center",
+            va="bottom",
+            rotation=0 if flat else 90,
+            fontsize=TICK_SIZE,
+            arrowprops={"arrowstyle": "-", "color": MUTED, "lw": 0.6, "shrinkA": 0, "shrinkB": 0, "relpos": (0.5, 0)},
+        )
+
+
+def spread(places: Sequence[float], rooms: Sequence[float]) -> list[float]:
+    """Ascending places in [0, 1] moved apart as little as possible, so that each has its room.
+
+    >>> [round(place, 3) for place in spread([0.4, 0.4, 0.9], [0.2, 0.2, 0.2])]
+    [0.3, 0.5, 0.9]
+    """
+    starts = [sum(rooms[:k]) + rooms[k] / 2 for k in range(len(rooms))]
+    blocks: list[list[float]] = []
+    for place, start in zip(places, starts, strict=True):
+        blocks.append([place - start])
+        while len(blocks) > 1 and fmean(blocks[-2]) > fmean(blocks[-1]):
+            blocks[-2:] = [blocks[-2] + blocks[-1]]
+    moved = [fmean(block) for block in blocks for _ in block]
+    return [min(max(move, 0), 1 - sum(rooms)) + start for move, start in zip(moved, starts, strict=True)]
 
 
 def pareto_front(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -151,7 +279,7 @@ def pareto_front(points: Iterable[tuple[float, float]]) -> list[tuple[float, flo
     return front
 
 
-def _strongest(points: Sequence[Record]) -> list[Record]:
+def _one_attack(points: Sequence[Record]) -> list[Record]:
     """The points of one attack: the strongest of those that were made on most systems."""
     attacks: dict[tuple[str, str], list[Record]] = {}
     for record in points:
@@ -165,7 +293,7 @@ def _strongest(points: Sequence[Record]) -> list[Record]:
     return max(attacks.values(), key=strength, default=[])
 
 
-def _points(tests: Sequence[Record], edition: str) -> list[Record]:
+def _eers(tests: Sequence[Record], edition: str) -> list[Record]:
     """The EERs, weak attacks first."""
     eers = [record for record in with_one_eer(tests, edition) if is_eer(record.metric)]
     return sorted(eers, key=lambda record: (model_rank(attack_model(record)), record.system))

@@ -24,6 +24,18 @@ def test_numbers_are_printed_in_the_unit_of_their_metric():
     assert describe("zebra_individual").typeset(float("inf")) == "∞"
 
 
+def test_what_is_not_zero_is_not_shown_as_zero():
+    show = describe("linkability").show
+    assert [show(value) for value in (1 / 5000, 1 / 22024, -0.0003, 0.00049, 0.0005)] == [
+        "0.02",
+        "0.005",
+        "-0.03",
+        "0.05",
+        "0.1",
+    ]
+    assert [show(value) for value in (0.0, 1e-9, 0.25)] == ["0.0", "0.0", "25.0"]
+
+
 def test_every_eer_says_which_one_it_is():
     names = [name for name in METRICS if "eer" in name]
     assert {describe(name).title for name in names} == {

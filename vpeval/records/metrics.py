@@ -19,7 +19,8 @@ from vpeval.records.tex import escape
 Aspect = Literal["privacy", "utility"]
 VERIFICATION, LEGAL, INFERENCE, SRD = "Speaker verification", "Legal criteria", "Inference", "Similarity ranks"
 SIMILARITY, UTILITY, SPEAKERS, OTHER = "Voice similarity", "Utility", "Easy and hard speakers", "Other"
-GROUPS = (VERIFICATION, LEGAL, INFERENCE, SRD, SIMILARITY, UTILITY, SPEAKERS, OTHER)
+LISTENING = "Listening tests"
+GROUPS = (VERIFICATION, LEGAL, INFERENCE, SRD, SIMILARITY, UTILITY, SPEAKERS, LISTENING, OTHER)
 """The groups of metrics, in the order of tables."""
 KEY, OVERVIEW, SUMMARY, BY_SET = "key", "overview", "summary", "by set"
 """Where a metric is shown: key numbers of a system, the table of several systems, the summary on the screen, and there
@@ -96,12 +97,16 @@ class Metric:
         return f"{self.title}, {self.unit}" if self.unit else self.title
 
     def show(self, value: float) -> str:
-        """A value of a record in the shown unit, in plain text.
+        """A value of a record in the shown unit, in plain text; one that is not zero is not shown as zero.
 
-        >>> describe("eer_kaldi").show(0.07142)
-        '7.14'
+        >>> describe("eer_kaldi").show(0.07142), describe("linkability").show(1 / 5000)
+        ('7.14', '0.02')
         """
-        return f"{self.scale * value:.{self.digits}f}" if math.isfinite(value) else str(value)
+        if not math.isfinite(value):
+            return str(value)
+        shown = self.scale * value
+        is_small = _NOISE <= abs(shown) < 0.5 * 10**-self.digits
+        return f"{shown:.{-math.floor(math.log10(abs(shown))) if is_small else self.digits}f}"
 
     def typeset(self, value: float) -> str:
         """The same with a minus sign and an infinity sign."""
@@ -113,6 +118,8 @@ SHARE: Mapping[str, Any] = {**PERCENT, "digits": 1, "better": -1}
 BITS: Mapping[str, Any] = {"unit": "bit", "digits": 2, "better": -1, "chance": 0.0}
 """How percentages, shares and disclosures are shown."""
 EER = "EER"
+_NOISE = 1e-6
+"""What is less, in the shown unit, may be a rounding error, and is shown as zero."""
 _DIFFERENCE = "_difference"
 
 

@@ -61,8 +61,8 @@ Linkability % N=100 L=1     1.0     50.0
 o-o: original enrolment and trials; o-a: anonymised trials; a-a: both anonymised. [95 % interval].
 EER (Kaldi): the EER of VoicePrivacy 2020.
 Chance: an attacker learns nothing; better privacy is nearer to it. Better utility: lower WER and CER, higher others.
-Other measures: all speakers, or average of the test sets; N speakers, L utterances of each. SRD, DeID
-and G_VD look at embeddings alone, whatever the attacker's back end.
+Other measures: all speakers, or average of the test sets; N speakers, L utterances of each. DeID and
+G_VD look at embeddings alone, whatever the attacker's back end.
 """
     )
 

@@ -19,7 +19,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.editions.base import edition_of
 from vpeval.records.averages import averages
-from vpeval.records.metrics import OVERVIEW, VERIFICATION, Metric, describe, rank
+from vpeval.records.metrics import LISTENING, OVERVIEW, VERIFICATION, Metric, describe, rank
 from vpeval.records.names import CONDITIONS, ORIGINAL, PUBLISHED, SetName, costs, partition_of
 from vpeval.records.record import Record
 from vpeval.records.tex import Tex, escape
@@ -61,10 +61,10 @@ def write_latex(
 
     `asv_eval` is the attacker of the challenge's tables (`latex_challenge.tables`).
     """
-    records = without_foreign_original(records)
     if style == SUPPLEMENT:
         texts = latex_supplement.tables(records, edition) | significance_tables(records)
     else:
+        records = without_foreign_original(records)
         own = edition_of(edition).latex_style if style == EDITION else style
         texts = latex_challenge.tables(records, own, asv_eval)
         if style != latex_challenge.VPC2020:
@@ -143,6 +143,8 @@ def _privacy(records: Sequence[Record], partition: str) -> str:
 
 def _is_compared(metric: Metric) -> bool:
     """Whether a metric of no attacker is among those that systems are compared by."""
+    if metric.group == LISTENING:
+        return False
     return metric.aspect == "utility" or (metric.group != VERIFICATION and OVERVIEW in metric.shown)
 
 

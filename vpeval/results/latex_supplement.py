@@ -18,12 +18,11 @@ from vpeval.editions.headline import headline_eer, in_challenge_mode, is_eer
 from vpeval.listening.ratings import VERIFICATION as HEARD
 from vpeval.records.metrics import Metric, describe
 from vpeval.records.names import (
-    ASV_EVAL,
-    ASV_EVAL_ANON,
     GENDERS,
     IGNORANT,
     LAZY,
     ORIGINAL,
+    PUBLISHED,
     SEMI,
     SIMILAR,
     SetName,
@@ -131,25 +130,22 @@ def _blocks(records: Sequence[Record], metric: str, models: Sequence[str], kind:
         attacked = [record for record in own if record.system != ORIGINAL and attack_model(record) == model]
         for attacker in dict.fromkeys(record.attacker for record in attacked):
             numbers = [record for record in attacked if record.attacker == attacker]
-            original, other = _original(own, attacker)
+            original, other = _original(own, numbers)
             words = f"{kind}{model} ({_CONDITIONS[model]})"
             found.append(_Block(_title(metric, words, attacker, other), describe(metric), [*original, *numbers]))
     return found
 
 
-def _original(records: Iterable[Record], attacker: str) -> tuple[list[Record], str]:
-    """The numbers of original speech for a block, and whose they are if not the attacker's own."""
+def _original(records: Iterable[Record], attacked: Sequence[Record]) -> tuple[list[Record], str]:
+    """The numbers of original speech for a block of the same source, and whose they are if not the attacker's own."""
+    sources = {record.notes.get(PUBLISHED) for record in attacked}
     by: dict[str, list[Record]] = {}
     for record in records:
-        if record.system == ORIGINAL:
+        if record.system == ORIGINAL and record.notes.get(PUBLISHED) in sources:
             by.setdefault(record.attacker, []).append(record)
-    if attacker in by:
+    if (attacker := attacked[0].attacker) in by:
         return by[attacker], ""
-    if attacker.startswith(ASV_EVAL_ANON):
-        others = [attacker.replace(ASV_EVAL_ANON, ASV_EVAL, 1)]
-    else:
-        others = [name for name in by if not name.startswith(ASV_EVAL)]
-    return (by[others[0]], others[0]) if len(others) == 1 and others[0] in by else ([], "")
+    return (by[others[0]], others[0]) if len(others := list(by)) == 1 else ([], "")
 
 
 def _heard(records: Sequence[Record]) -> list[_Block]:

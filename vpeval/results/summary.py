@@ -33,8 +33,8 @@ _LEGEND = """\
 o-o: original enrolment and trials; o-a: anonymised trials; a-a: both anonymised. [95 % interval].
 {eers}.
 Chance: an attacker learns nothing; better privacy is nearer to it. Better utility: lower WER and CER, higher others.
-Other measures: all speakers, or average of the test sets; N speakers, L utterances of each. SRD, DeID
-and G_VD look at embeddings alone, whatever the attacker's back end.
+Other measures: all speakers, or average of the test sets; N speakers, L utterances of each. DeID and
+G_VD look at embeddings alone, whatever the attacker's back end.
 """
 _CHOSEN = "The interval of the strongest attack on a system accounts for the choice among several.\n"
 _OF_INFERENCE = """\

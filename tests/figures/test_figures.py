@@ -3,17 +3,13 @@ import re
 from dataclasses import replace
 
 import matplotlib
-import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
 from toy_runs import make_runs, write_attributes, write_table
 
-from vpeval.figures import attacker_curves, drawing, similarity_charts
-from vpeval.figures.attacker_curves import save_training
+from vpeval.figures import drawing
 from vpeval.figures.catalogue import CATALOGUE
 from vpeval.figures.run_results import Results, load_results
-from vpeval.metrics.score_metrics import dsys
-from vpeval.metrics.scores import pool
 
 LOG = '{"epoch": 1, "train_loss": 3, "seconds": 9}\n{"epoch": 2, "train_loss": 2, "valid_loss": 2.5}\n'
 
@@ -62,38 +58,6 @@ def test_no_figure_is_drawn_from_nothing():
     assert all(plot.draw(empty, "2020") is None for plot in CATALOGUE)
 
 
-def test_rank_histograms_show_shares_of_inputs(figures):
-    figure = figures["srd"]
-    assert heights(figure.axes[0]) == pytest.approx(np.array([12, 6, 3, 2, 1, 0]) / 24)
-    edges = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
-    # 24 inputs, uniform over 6 ranks: a rank has from 1 to 8 of them with 95 %.
-    assert (24 * edges.min(), 24 * edges.max()) == pytest.approx((1, 8))
-
-
-def test_attackers_have_rows_of_rank_histograms_and_systems_stand_side_by_side(results):
-    of = [entry for entry in results.entries if entry.record.metric.startswith("srd")]
-    more = [
-        replace(entry, record=replace(entry.record, attacker="f0").with_notes({"representation": "f0"})) for entry in of
-    ]
-    figure = similarity_charts.rank_histograms(Results([*results.entries, *more], results.tables, results.data))
-    shown = [axis.get_title() for axis in figure.axes if axis.axison]
-    half = len(shown) // 2
-    assert len(shown) == 2 * len({entry.series for entry in of})
-    assert all(title.startswith("f0\n") for title in shown[half:])
-    assert not any(title.startswith("f0\n") for title in shown[:half])
-
-
-def test_a_rank_histogram_needs_the_file_with_the_ranks(results):
-    without = [e for e in results.entries if not e.record.metric.startswith("srd")]
-    assert similarity_charts.rank_histograms(Results(without, results.tables, results.data)) is None
-
-
-def test_training_curves_have_a_panel_for_every_quantity(figures):
-    (axis,) = figures["training"].axes
-    assert axis.get_title(loc="left") == "loss"
-    assert [list(line.get_ydata()) for line in axis.lines] == [[3, 2], [2.5]]
-
-
 @pytest.mark.parametrize(
     ("metric", "weaker", "stronger"),
     [("zebra_population", 0.01, 0.5), ("dsys", 0.01, 0.9), ("linkability", 0.01, 0.99), ("eer_kaldi", 0.5, 0.0)],
@@ -110,25 +74,6 @@ def test_of_attackers_with_the_same_attack_model_the_strongest_is_shown(results,
     assert {entry.attack_model for entry in kept} == {entry.attack_model for entry in entries}
 
 
-def test_local_linkability_is_what_dsys_integrates():
-    rng = np.random.default_rng(1)
-    pooled = pool(rng.normal(1, 1, 300), rng.normal(0, 1, 900))
-    local, edges = attacker_curves.local_linkability(pooled)
-    mass = np.histogram(pooled.score, edges, weights=pooled.targets)[0] / 300
-    inside = local * mass
-    assert inside.sum() - (inside[0] + inside[-1]) / 2 == pytest.approx(dsys(pooled))
-
-
-def test_scores_of_an_attacker_share_an_axis_that_is_not_stretched_by_those_of_another(results):
-    entries = [
-        replace(e, record=replace(e.record, attacker="other")) if e.record.condition == "aa" else e
-        for e in results.entries
-    ]
-    original, ignorant, other = find("dsys").draw(Results(entries, results.tables, results.data), "2020").axes[:3]
-    assert original.get_shared_x_axes().joined(original, ignorant)
-    assert not original.get_shared_x_axes().joined(original, other)
-
-
 def test_files_are_the_same_on_every_run(results, tmp_path):
     for place in ("one", "two"):
         drawing.save(find("jaccard_mean").draw(results, "2020"), tmp_path / place, "jaccard_mean")
@@ -143,23 +88,6 @@ def test_colours_of_figures_follow_a_dark_page(figures):
     with matplotlib.rc_context(drawing.rc("eer")):
         figures["eer"].savefig(text, format="svg")
     assert set(re.findall("#[0-9a-f]{6}", text.getvalue())) <= set(drawing.dark_colours())
-
-
-def test_a_speaker_without_a_diagonal_cell_is_masked(figures):
-    cells = figures["similarity_matrices"].axes[2].images[0].get_array()
-    assert np.argwhere(cells.mask).tolist() == [[2, 2]]
-
-
-def test_det_points_beyond_the_axes_do_not_break_the_curve(figures):
-    for axis in figures["det"].axes:
-        for line in axis.lines:
-            assert np.isfinite(np.asarray(line.get_xydata(), dtype=float)).all()
-
-
-def test_the_training_of_one_attacker_is_saved_as_a_picture(tmp_path):
-    rows = [{"epoch": e, "train_loss": 1 / e, "train_error": 0.5, "valid_loss": 2 / e} for e in (1, 2, 3)]
-    save_training("mine", rows, tmp_path / "epochs")
-    assert (tmp_path / "epochs.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_dollar_in_the_name_of_a_system_is_a_dollar(tmp_path):

@@ -54,6 +54,20 @@ def make_runs(root, system="toy"):
     return runs
 
 
+def copied(results, count, attackers=()):
+    """The results of `count` systems toy0, toy1 … like the system toy, also by further attackers."""
+    entries = []
+    for entry in results.entries:
+        record = entry.record
+        names = (
+            [record.system] if record.system != "toy" else [f"toy{k}" for k in range(count)] if count > 1 else ["toy"]
+        )
+        for name in names:
+            copies = [record.attacker, *(f"{record.attacker}_{more}" for more in attackers if record.attacker)]
+            entries += [replace(entry, record=replace(record, system=name, attacker=one)) for one in copies]
+    return replace(results, entries=entries)
+
+
 def write_table(run):
     """Join the records of a run in its results.jsonl, which names side files by their folders."""
     records = []

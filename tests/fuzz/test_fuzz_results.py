@@ -22,6 +22,7 @@ from vpeval.records.metrics import METRICS
 from vpeval.records.record import Record
 from vpeval.records.side_files import read_side_file
 from vpeval.results import latex, latex_challenge, summary
+from vpeval.results.latex_listening import significance_tables
 from vpeval.results.load import Source, load
 from vpeval.results.overview import overview, ranking, render_ranking
 from vpeval.results.worst import key_numbers
@@ -41,6 +42,8 @@ def records():
                 "emotion": "sad",
                 "eer": "eer_kaldi",
                 "estimator": "empirical",
+                "group": "naturalness",
+                "versus": "mine",
             }
             notes = {"chance": 0.5, "tag": "A", "sets": 1, "chosen": "ecapa", "chosen_condition": 2 * side, "std": 0.1}
             notes |= {
@@ -48,6 +51,8 @@ def records():
                 "attackers": 1,
                 "attacks": 2,
                 "seed": 1,
+                "p_value": 0.02,
+                "p_holm": 0.04,
                 "files": {"scores": "x/scores"},
             }
             counts = {"ins": 1, "del": 1, "sub": 1, "ref_words": 6, "targets": 5}
@@ -96,6 +101,7 @@ def views(found):
     yield lambda: latex_challenge.tables(found)
     yield lambda: latex_challenge.tables(found, "vpc2020")
     yield lambda: latex.tables(found)
+    yield lambda: significance_tables(found)
     yield lambda: key_numbers(found, ["mine", "other"], "2020")
     for edition in editions().values():
         for file in (*edition.files, *shared_files()):

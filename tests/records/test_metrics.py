@@ -10,7 +10,7 @@ from vpeval.editions.headline import eer_of, headline_eer, in_challenge_mode
 from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.similarity import voice_similarity
 from vpeval.metrics.verification import paired_difference, verification
-from vpeval.records.metrics import GROUPS, METRICS, OTHER, describe, rank
+from vpeval.records.metrics import GROUPS, LISTENING, METRICS, OTHER, describe, rank
 from vpeval.records.record import Record
 from vpeval.results.text_tables import chance_level, show_chance, with_null_levels, with_tables
 
@@ -37,7 +37,7 @@ def test_what_is_not_zero_is_not_shown_as_zero():
 
 
 def test_every_eer_says_which_one_it_is():
-    names = [name for name in METRICS if "eer" in name]
+    names = [name for name, metric in METRICS.items() if "eer" in name and metric.group != LISTENING]
     assert {describe(name).title for name in names} == {
         "EER (Kaldi)",
         "EER (threshold)",
@@ -45,6 +45,8 @@ def test_every_eer_says_which_one_it_is():
         "1-EER (ROCCH)",
     }
     assert all(describe(name).title[-8:] in describe(name).latex for name in names if name != "one_minus_eer")
+    heard = [metric for name, metric in METRICS.items() if "eer" in name and metric.group == LISTENING]
+    assert all("(" in metric.title or metric.identified_by == ("estimator",) for metric in heard)
 
 
 def test_every_description_is_whole():

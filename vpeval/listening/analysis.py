@@ -34,7 +34,7 @@ from vpeval.listening.ratings import (
     verification_records,
 )
 from vpeval.metrics.intervals import Interval
-from vpeval.records.names import IGNORANT, ORIGINAL, UNPROTECTED, attack_model
+from vpeval.records.names import IGNORANT, ORIGINAL, UNPROTECTED, WARNING, attack_model, costs
 from vpeval.records.record import Record, read_records, write_records
 
 DIRECTORY = "listening"
@@ -97,7 +97,7 @@ def analyse(test: ListeningTest, runs: Path, options: Options) -> Analysis:
     if options.resamples:
         notes |= {"interval": "listener and speaker bootstrap", "resamples": options.resamples}
     if test.settings.simulated:
-        notes["listeners"] = "SIMULATED"
+        notes |= {"listeners": "SIMULATED", WARNING: "listeners are SIMULATED: their ratings say nothing about systems"}
     records = _rating_records(responses, options, notes)
     records += linking_records(responses.boards(), options.resamples, options.seed, notes)
     records = [record.tagged({"recipe": test.settings.recipe}) for record in records]
@@ -131,6 +131,7 @@ def _read_objective(runs: Path, systems: Sequence[str], attacker: str) -> tuple[
             for record in read_records(path):
                 if record.metric in wanted and record.system == system and attack_model(record) == model:
                     records.append(record)
+    records = costs(records)
     attackers = sorted({record.attacker for record in records if record.system != ORIGINAL})
     if attacker and attacker not in attackers:
         raise InputError(f"--attacker {attacker}: {runs} has results of {', '.join(attackers) or 'no attacker'}")

@@ -68,7 +68,7 @@ def main() -> None:
 
 def table_stem(results: Path) -> str:
     """``results`` of results.jsonl, but the whole of results.anon_x, next to which there may be a results.orig_x."""
-    return results.stem if results.suffix in (".jsonl", ".txt") else results.name
+    return results.stem if results.suffix in (".jsonl", ".txt", ".tsv", ".yaml") else results.name
 
 
 if __name__ == "__main__":

@@ -208,10 +208,10 @@ def _gender_title(gender: str) -> str:
 def _draw(results: Results, panels: Sequence[Panel], chart: Chart) -> Figure:
     """All panels with the names of systems, limits, chance and legend."""
     entries = [entry for panel in panels for entry in panel.entries]
-    systems = panels[0].systems
+    systems = _unique(name for panel in panels for name in panel.systems)
     places = {name: chart.parts(e for e in entries if e.record.system == name) for name in systems}
     rooms = {name: max(_LEAST, 1 if chart.nested else len(parts)) for name, parts in places.items()}
-    units = max(_WHOLE, sum(rooms.values()) + _GAP * len(rooms))
+    units = max(_WHOLE, *(sum(rooms[name] + _GAP for name in panel.systems) for panel in panels))
     distance = min([(rooms[a] + rooms[b]) / 2 + _GAP for p in panels for a, b in pairwise(p.systems)], default=units)
     columns = _columns([panel.title for panel in panels], units, distance)
     bar = _panel_width(columns) / units
@@ -262,7 +262,7 @@ def _panel_width(columns: int) -> float:
 
 def _middles(systems: Sequence[str], rooms: Mapping[str, float], units: float) -> dict[str, float]:
     """Where systems stand on an axis of so many units."""
-    middles, left = {}, (units - sum(rooms.values()) - _GAP * (len(rooms) - 1)) / 2
+    middles, left = {}, (units - sum(rooms[name] for name in systems) - _GAP * (len(systems) - 1)) / 2
     for name in systems:
         middles[name] = left + rooms[name] / 2
         left += rooms[name] + _GAP

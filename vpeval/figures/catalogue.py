@@ -24,7 +24,7 @@ from vpeval.figures import (
     similarity_charts,
     speaker_charts,
 )
-from vpeval.figures.run_results import Results
+from vpeval.figures.run_results import Results, of_sets
 from vpeval.records.metrics import describe
 from vpeval.records.names import set_title
 
@@ -54,7 +54,7 @@ class Plot:
         """The caption, with the EER of the edition."""
         title = describe(eer_of(edition)).title
         words = self.words.format(eer=f"{title}, the EER of VoicePrivacy {edition},") if self.uses_eer else self.words
-        return f"{words} {_STRONGEST}" if self.strongest_only else words
+        return " ".join([words, *([_STRONGEST] * self.strongest_only), *([f"After: {self.paper}."] * bool(self.paper))])
 
     def draw(self, results: Results, edition: str) -> Figure | None:
         """The figure in the common style, or None without data."""
@@ -458,6 +458,15 @@ CATALOGUE = (
 )
 
 
+def table() -> str:
+    """All figures as the table of docs/figures.md."""
+    lines = ["| file | figure | paper | needs |", "|---|---|---|---|"]
+    for plot in CATALOGUE:
+        name = f"{plot.name}, {plot.name}-<set>" if plot.by_set else plot.name
+        lines.append(f"| `{name}` | {plot.title} | {plot.paper or '–'} | {plot.needs.replace('<', '&lt;')} |")
+    return "".join(f"{line}\n" for line in lines)
+
+
 def plots(results: Results) -> list[Plot]:
     """The figures of some results: of several systems those of sets are one figure per set, called <name>-<set>."""
     found = []
@@ -472,6 +481,7 @@ def write_figures(
 ) -> int:
     """Draw all figures with data, or those for `many` systems, into directory `out`; remove old files of the others."""
     logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs every glyph of a PDF
+    results = of_sets(results)
     wanted = [plot for plot in plots(results) if plot.many or not many]
     names = {plot.name for plot in (*CATALOGUE, *wanted)}
     names |= {path.stem for plot in CATALOGUE if plot.by_set for path in out.glob(f"{plot.name}-*.*")}

@@ -228,9 +228,10 @@ class Style(NamedTuple):
 
 _B1 = "B1 A1 A2 M1 M1c1 M1c2 M1c3 M1c4 O1 O1c1 S1 S1c1 S2 S2c1"
 PUBLISHED_FAMILIES = {"vpc2020": {**dict.fromkeys(_B1.split(), 0), "B2": 1, "D1": 1}}
-"""Published systems of a recipe that were developed from its first or second baseline (supplement, Table 1)."""
+"""Published systems of a recipe that were developed from its baseline B1 or B2 (supplement, Table 1)."""
 _FAMILY_COLOURS = (("#0a6fb5", "#0b3c78", "#5aa7dd"), ("#c23b4b", "#7f1725", "#e58a93"))
 """Of systems that were developed from the first and from the second baseline: the colour of names, and more."""
+_FAMILY_WORDS = ("Blue: developed from B1.", "Red: developed from B2.")
 _OTHERS = ("#0b8a68", "#c8500a", "#8a6d00", "#b0438f")
 _POINTS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "d", "p")
 
@@ -239,6 +240,16 @@ def name_colour(system: str, recipe: str) -> str:
     """The colour of the name of a system: that of the baseline that it was developed from, where this is known."""
     family = PUBLISHED_FAMILIES.get(recipe, {}).get(system)
     return INK if family is None else _FAMILY_COLOURS[family][0]
+
+
+def family_words(systems: Iterable[str], recipe: str) -> str:
+    """A sentence about the colours of names, if baselines give some.
+
+    >>> family_words(["B1", "M1", "K2"], "vpc2020"), family_words(["B1"], "vpc2024")
+    ('Blue: developed from B1.', '')
+    """
+    present = {PUBLISHED_FAMILIES.get(recipe, {}).get(system) for system in systems}
+    return " ".join(words for place, words in enumerate(_FAMILY_WORDS) if place in present)
 
 
 def system_styles(systems: Iterable[str], recipe: str = "") -> dict[str, Style]:

@@ -16,7 +16,7 @@ from vpeval.asv.attackers import read_attacker
 from vpeval.asv.epochs import read_epochs
 from vpeval.core.errors import InputError
 from vpeval.data.trials import read_scores, read_trials
-from vpeval.figures.drawing import Style, model_colour, model_rank, name_colour, system_styles
+from vpeval.figures.drawing import Style, family_words, model_colour, model_rank, name_colour, system_styles
 from vpeval.measures.base import SpeakerValue, read_speaker_values
 from vpeval.metrics.scores import PooledScores, pool
 from vpeval.networks.configs import config_names
@@ -25,7 +25,7 @@ from vpeval.records.metrics import describe
 from vpeval.records.names import ORIGINAL, PUBLISHED, attack_model
 from vpeval.records.record import Record
 from vpeval.results.load import Source, read_all
-from vpeval.results.origins import mark, without_foreign_original
+from vpeval.results.origins import is_average, mark, without_foreign_original
 
 ROOT = Path(__file__).resolve().parents[2]
 Floats = NDArray[np.float64]
@@ -139,6 +139,12 @@ class Results:
         """The colour of the name of a system."""
         return name_colour(system, self._recipes.get(system, ""))
 
+    @property
+    def family_words(self) -> str:
+        """A sentence about the colours of the names of published systems."""
+        recipes = sorted(set(self._recipes.values()))
+        return " ".join(filter(None, (family_words(self._recipes, recipe) for recipe in recipes)))
+
     @cached_property
     def published(self) -> frozenset[str]:
         """The systems whose numbers somebody published; they have no intervals."""
@@ -225,10 +231,14 @@ def load_results(
     if not entries:
         raise InputError("holds no records; run the scoring stages first", tables[0].path)
     logs = {name: read_epochs(path) for name, path in (training or {}).items()}
-    shown = {id(record) for record in without_foreign_original(entry.record for entry in entries.values())}
-    return Results(
-        [entry for entry in entries.values() if id(entry.record) in shown], [table.path for table in tables], data, logs
-    )
+    return Results(list(entries.values()), [table.path for table in tables], data, logs)
+
+
+def of_sets(results: Results) -> Results:
+    """The results that figures show: without published averages, and with one original speech, that of the runs."""
+    shown = {id(record) for record in without_foreign_original(entry.record for entry in results.entries)}
+    kept = [e for e in results.entries if id(e.record) in shown and not is_average(e.record)]
+    return replace(results, entries=kept)
 
 
 def read_side_file(entry: Entry, what: str) -> dict[str, Any] | None:

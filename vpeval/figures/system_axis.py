@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from vpeval.data.layout import first_few
 from vpeval.figures.drawing import model_rank
 from vpeval.figures.run_results import Entry, Results
-from vpeval.records.names import GENDERS, LAZY, ORIGINAL, UNPROTECTED, set_title
+from vpeval.records.names import GENDERS, LAZY, ORIGINAL, OTHER_DATA, UNPROTECTED, set_title
 from vpeval.results.origins import DAGGER, DOUBLE_DAGGER
 
 TICK_SIZE = 8.0  # points
@@ -93,15 +93,17 @@ class Order:
     attack_model: str
 
     def of_set(self, title: str = "") -> list[str]:
-        """The order for the sets with a title, or for the mean of all sets."""
+        """The order of the systems that have sets with a title, or of all by the mean of their sets."""
+        own = [e for e in self.entries if title in ("", set_title(e.record.set, gender=False))]
+        present = {entry.record.system for entry in own}
         values: dict[str, list[float]] = {}
-        for entry in self.entries:
-            own = entry.record.gender, entry.attack_model
-            if own == (self.gender, self.attack_model) and title in ("", set_title(entry.record.set, gender=False)):
+        for entry in own:
+            if (entry.record.gender, entry.attack_model) == (self.gender, self.attack_model):
                 values.setdefault(entry.record.system, []).append(entry.record.value)
-        # A system without a value comes last, in the order of the runs.
-        key = {name: (name != ORIGINAL, fmean(values.get(name, [math.inf]))) for name in self.systems}
-        return sorted(self.systems, key=lambda name: key[name])
+        # Systems on other data come last, and of the others those without a value, in the order of the runs.
+        others = {entry.record.system for entry in own if OTHER_DATA in entry.record.notes}
+        key = {n: (n != ORIGINAL, n in others, fmean(values.get(n, [math.inf]))) for n in present}
+        return sorted((name for name in self.systems if name in present), key=lambda name: key[name])
 
     @property
     def words(self) -> str:
@@ -123,11 +125,12 @@ def order_of(results: Results, entries: Sequence[Entry], gender: str, attack_mod
     for entry in entries:
         made.setdefault(entry.attack_model, set()).add(entry.record.system)
     common = [model for model in sorted(made, key=model_rank) if made[model] >= set(systems) - {ORIGINAL}]
-    models = [attack_model] if attack_model else [model for model in common if model == LAZY] or common or [LAZY]
-    return Order(entries, systems, gender if gender in genders else min(genders), models[-1])
+    most = max(made, key=lambda model: (len(made[model]), model_rank(model)))
+    model = attack_model or (LAZY if LAZY in common else [most, *common][-1])
+    return Order(entries, systems, gender if gender in genders else min(genders), model)
 
 
-def attacker_notes(results: Results, entries: Iterable[Entry]) -> list[str]:
+def attacker_notes(results: Results, entries: Sequence[Entry]) -> list[str]:
     """Which attackers (or encoders) were used where they are not the same for all systems, and what is published.
 
     `entries` are those of all attackers.
@@ -146,4 +149,5 @@ def attacker_notes(results: Results, entries: Iterable[Entry]) -> list[str]:
                 for name in sorted(set().union(*by_system.values()))
             ]
             notes.append(f"{f'Attackers differ, {model}' if model else 'Encoders differ'}: {', '.join(parts)}.")
-    return [*notes, *mark_notes(results.anonymised, results.marks)]
+    systems = dict.fromkeys(entry.record.system for entry in entries)
+    return [*notes, *mark_notes(systems, results.marks), results.family_words]

@@ -6,7 +6,8 @@ Usage: local/score_singling_out.py [options] <enroll-dir> <test-dir> <out.jsonl>
 
 The directories hold embedding.scp and utt2spk. Enrolment speakers who are not test speakers are left out. --side
 and --population are as in local/score_linkability.py.
-The success rate of every enrolment speaker goes to a file next to the records (here exp/asv/sing.speakers.tsv).
+The success rates of every enrolment speaker, in all draws and in each, go to a file next to the records (here
+exp/asv/sing.speakers.tsv).
 """
 
 from vpeval.cli.scorers import run_scorer

@@ -41,6 +41,7 @@ def test_a_figure_of_somebody_else_is_neither_replaced_nor_removed(tmp_path):
     [
         (("--formats", "svg,gif", "runs/original", "out"), "'gif' is none of svg, pdf, png"),
         (("--training-log", "x", "runs/original", "out"), "expected NAME=FILE"),
+        (("--utts", "7", "runs/original", "out"), "there are no legal metrics with L = 7; there are L = 1, 3"),
         (("data", "out"), "data/results.jsonl: no such table of results"),
         (("nowhere", "out"), "nowhere: no such table of results"),
     ],

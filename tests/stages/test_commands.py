@@ -13,6 +13,7 @@ import pytest
 from toy_recipe import ROOT, make_toy
 
 from tests.local.in_process import call
+from vpeval.measures.base import read_speaker_values
 from vpeval.records.record import Record, read_records
 
 STAGES = ("6", "verification", "v", "7", "similarity", "s", "8", "legal", "l", "9", "disclosure", "d")
@@ -73,6 +74,17 @@ def test_commands_give_the_numbers_of_the_stages(both):
             assert numbers(found) == pytest.approx(numbers(record), rel=1e-12), (path, record.metric)
             compared += 1
     assert compared > 500
+
+
+def test_stages_and_commands_write_every_draw_of_the_values_of_speakers(both):
+    root, other, _ = both
+    tables = [path for path in root.glob("exp/toy/runs/*/*/records.speakers.tsv") if "fusion" not in str(path)]
+    drawn = [path for path in tables if path.parent.name.startswith(("linkability", "singling_out"))]
+    assert drawn
+    for path in drawn:
+        values = read_speaker_values(path)
+        assert values == read_speaker_values(other / path.relative_to(root))
+        assert {len(value.draws) for value in values if value.L != "all"} == {5}
 
 
 def test_the_audit_by_hand_finds_the_same(both):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -38,7 +38,8 @@ _TRIVIAL_WORDS = {
 }
 _FEW = 3
 """So many systems have all metrics in one figure of the height of a page; more have one figure per metric."""
-_TRIVIAL, _CHANCE = (0, (1, 1.5)), (0, (4, 2))
+_TRIVIAL: Mapping[str, Any] = {"color": MUTED, "ls": (0, (1, 1.5)), "lw": 1.3}
+_CHANCE: Mapping[str, Any] = {"color": INK, "ls": (0, (4, 2)), "lw": 0.9}
 _LETTERS = 14  # of the name of a system in a line
 _LETTER = 0.036  # the width of a letter, as a share of that of a panel
 _HEIGHTS = {1: 1.75, _FEW: 1.0}  # inches of a panel, by the number of systems
@@ -109,8 +110,8 @@ def panel_grid(
                 axis.set_axis_off()
     label_margins(cells.values())
     for column in columns:
-        own = [axis for (_, key), axis in cells.items() if key == column]
-        own[-1].set_xlabel(x_label, fontsize=8)
+        for axis in [axis for (_, key), axis in cells.items() if key == column][-1:]:
+            axis.set_xlabel(x_label, fontsize=8)
     return figure, cells
 
 
@@ -165,7 +166,7 @@ def _curves(results: Results, entries: Sequence[Entry], metrics: Sequence[str]) 
 def _name_rows(results: Results, cells: Mapping[tuple[tuple[str, str], int | str], Axes], several: bool) -> None:
     """One system has metrics as rows, and L above; several have rows in blocks, with metric and L above each."""
     name_systems(results, cells, {row: row[1] for row, _ in cells})
-    titled = set()
+    titled: set[tuple[str, int | str]] = set()
     for ((metric, _), length), axis in cells.items():
         block = (metric if several else "", length)
         if block not in titled:
@@ -180,10 +181,8 @@ def _name_rows(results: Results, cells: Mapping[tuple[tuple[str, str], int | str
 
 def _levels(two: bool) -> list[Artist]:
     """The entries of a legend for the trivial attacker of the paper, and for the chance of this protocol."""
-    found: list[Artist] = [Line2D([], [], color=MUTED, ls=_TRIVIAL, lw=1.3, label="trivial attacker of the paper")]
-    if two:
-        found.append(Line2D([], [], color=INK, ls=_CHANCE, lw=0.9, label="chance of this protocol"))
-    return found
+    trivial = Line2D([], [], label="trivial attacker of the paper", **_TRIVIAL)
+    return [trivial, Line2D([], [], label="chance of this protocol", **_CHANCE)] if two else [trivial]
 
 
 def _words_on_levels(metrics: Sequence[str], two: bool) -> list[str]:
@@ -250,10 +249,7 @@ def _panel(results: Results, axis: Axes, entries: Sequence[Entry], attacks: Atta
     records = [entry.record for entry in entries if "chance" in entry.record.notes]
     trivial = {r.params["N"]: r.notes.get("paper_chance", r.notes["chance"]) for r in records}
     own_chance = {r.params["N"]: r.notes["chance"] for r in records if "paper_chance" in r.notes}
-    for levels, look in (
-        (trivial, {"color": MUTED, "ls": _TRIVIAL, "lw": 1.3}),
-        (own_chance, {"color": INK, "ls": _CHANCE, "lw": 0.9}),
-    ):
+    for levels, look in ((trivial, _TRIVIAL), (own_chance, _CHANCE)):
         axis.plot(sorted(levels), [100 * levels[n] for n in sorted(levels)], zorder=1, **look)
 
 
@@ -277,20 +273,22 @@ def side_information(results: Results) -> Figure | None:
     figure, cells = panel_grid(systems, metrics, panels, 1.3 * panel_height(len(systems)), "speakers to choose among")
     attacks = Attacks(plain, both_names=True)
     for (system, metric), axis in cells.items():
-        shown = {entry.series for entry in panels[system, metric]}
-        marks = [e for e in results.select(f"{metric}_side", L=length, N=sizes[-1]) if e.series in shown]
+        own = panels[system, metric]
+        shown, most = {entry.series for entry in own}, max(entry.record.params["N"] for entry in own)
+        marks = [e for e in results.select(f"{metric}_side", L=length, N=most) if e.series in shown]
         _axes(axis, sizes, small=len(systems) > 1)
         axis.set_xlim(left=min([axis.get_xlim()[0], *(0.9 * e.record.notes["candidates"] for e in marks)]))
-        _panel(results, axis, panels[system, metric], attacks)
+        _panel(results, axis, own, attacks)
         for entry in marks:
-            look = {"marker": attacks.marker(entry.series), "mec": results.colour(entry.series), "mfc": "none"}
-            axis.plot(entry.record.notes["candidates"], 100 * entry.record.value, ms=6.5, mew=1.2, ls="", **look)
+            point, mark = (entry.record.notes["candidates"], 100 * entry.record.value), attacks.marker(entry.series)
+            colour = results.colour(entry.series)
+            axis.plot(*point, marker=mark, mec=colour, mfc="none", ms=6.5, mew=1.2, ls="")
         if system == systems[0]:
             axis.set_title(f"{describe(metric).axis}: {length_title(length)}")
     name_systems(results, cells, {system: system for system in systems})
     two_levels = any("paper_chance" in entry.record.notes for entry in plain)
     legend(figure, [*attacks.handles(points=True), *_levels(two_levels)])
     kinds = sorted({f"{e.record.params['side']} ({e.record.params['groups']} groups)" for e in known})
-    words = f"Hollow marks: the attacker knows {', '.join(kinds)}, which leaves this many of N = {sizes[-1]} speakers."
+    words = f"Hollow marks: the attacker knows {', '.join(kinds)}, which leaves this many speakers of the largest N."
     note(figure, [words, *_words_on_levels(metrics, two_levels)])
     return figure

@@ -1,13 +1,16 @@
 """Every figure of 1, 3 and 19 systems: no text collides, is cut or too small, and no legend lies on data."""
 
+import io
 import re
 from dataclasses import replace
 
+import matplotlib
 import pytest
 from layout import PAGE, faults
 from many_systems import SUPPLEMENT, make_results, system_names
 from toy_runs import make_runs, write_attributes, write_table
 
+from vpeval.figures import drawing
 from vpeval.figures.catalogue import CATALOGUE, plots
 from vpeval.figures.run_results import load_results
 from vpeval.figures.scatter import privacy_utility
@@ -64,6 +67,17 @@ def test_the_plane_of_privacy_and_utility_can_be_read(count, published):
         assert area.x0 < x < area.x1 and area.y0 < y < area.y1
     shown = {text.get_text().rstrip("†") for text in axis.texts}
     assert {"original", *short_names(system_names(count)).values()} <= shown
+
+
+@pytest.mark.parametrize("name", ["eer", "eer_attacks", "eer_mean", "g_vd", "eer_cllr", "deid_metrics", "plane"])
+def test_all_colours_follow_a_dark_page(name):
+    results, text = make_results(3, published=1), io.StringIO()
+    known = {plot.name: plot for plot in CATALOGUE}
+    figure = known[name].draw(results, "2020") if name in known else privacy_utility(results.records, "2020", (0.1,))
+    with matplotlib.rc_context(drawing.rc(name)):
+        figure.savefig(text, format="svg")
+    assert set(re.findall("#[0-9a-f]{6}", text.getvalue())) <= set(drawing.dark_colours())
+    assert re.search(r'<svg[^>]* viewBox="0 0 ', text.getvalue())  # scales on a phone
 
 
 def test_the_figures_of_the_supplement_can_be_read():

@@ -3,6 +3,9 @@ import logging
 import pytest
 from toy_runs import make_runs, run_script, write_table
 
+from vpeval.figures.catalogue import CATALOGUE, write_figures
+from vpeval.figures.run_results import load_results
+
 SCRIPT = "plot_figures.py"
 
 
@@ -52,3 +55,28 @@ def test_a_mistake_is_one_message_and_no_output(tmp_path, args, message):
     assert code == 1
     assert message in complaint
     assert not (tmp_path / "out").exists()
+
+
+def test_runs_and_published_tables_share_figures(tmp_path):
+    original, run = make_runs(tmp_path)
+    head = "table partition data gender metric attack kind system value"
+    cells = [
+        f"2 test LibriSpeech female eer {attack}  {name} 21.5"
+        for attack in ("ignorant", "lazy-informed")
+        for name in ("X1", "X2")
+    ]
+    lines = [head, *cells]
+    (tmp_path / "tables.tsv").write_text("".join(line.replace(" ", "\t") + "\n" for line in lines))
+    code, _, complaint = run_script(SCRIPT, "--formats", "svg", original, run, "tables.tsv", "out", cwd=tmp_path)
+    assert code == 0, complaint
+    text = (tmp_path / "out/eer.svg").read_text()
+    assert all(f">{name}<" in text for name in ("toy", "X1†‡", "X2†‡"))
+
+
+def test_the_comparison_of_several_systems_has_no_figures_of_one(tmp_path):
+    original, run = make_runs(tmp_path)
+    results = load_results([original, run], tmp_path / "data")
+    write_figures(results, tmp_path / "all", "2020", ("svg",))
+    write_figures(results, tmp_path / "many", "2020", ("svg",), many=True)
+    names = [{path.stem for path in (tmp_path / place).glob("[!.]*")} for place in ("all", "many")]
+    assert {plot.name for plot in CATALOGUE if plot.many} & names[0] == names[1] < names[0]

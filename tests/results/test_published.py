@@ -24,6 +24,10 @@ def test_baselines_belong_to_the_corpus_of_their_edition():
     assert published("vpc2022", "2024") is None
 
 
+def test_systems_are_in_the_order_of_the_file():
+    assert list(published("vpc2022", "2022").systems) == ["original", "B1.a", "B1.b", "B2"]
+
+
 def test_the_report_shows_the_attack_that_the_edition_ranks_by():
     eers = {edition: published(f"vpc{edition}", edition).systems["B2"] for edition in ("2020", "2026")}
     assert eers["2020"]["eer_kaldi"].value == pytest.approx(0.13061, abs=5e-6)

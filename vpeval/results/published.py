@@ -268,10 +268,11 @@ def published(recipe: str, edition: str) -> Published | None:
     config = _config(path)
     if config["recipe"] != recipe:
         return None
-    systems: dict[str, dict[str, Record]] = {}
-    for record in averages(read_baselines(path)):
+    records = read_baselines(path)
+    systems: dict[str, dict[str, Record]] = {record.system: {} for record in records}
+    for record in averages(records):
         if record.set == "test" and attack_model(record) in ("", UNPROTECTED, config["attack"]):
-            systems.setdefault(record.system, {})[record.metric] = record
+            systems[record.system][record.metric] = record
     return Published(edition, config["source"], config["attack"], config["models"], systems)
 
 

@@ -19,8 +19,9 @@ left out.
   significance_…                           differences in listening tests
 
 --style edition sets the first six as the edition does and all others with booktabs, booktabs all of them, vpc2020 the
-first six alone. --style supplement writes Tables 2 to 15 and 18 of the 2020 supplement instead (supplement_02, …):
-data and genders as rows, systems as columns. Wide tables are set sideways or in parts, long ones on several pages.
+first six alone. --style supplement writes Tables 2 to 15 and 18 of the 2020 supplement instead (supplement_02, …): data
+and genders as rows, systems as columns; Tables 16 and 17 are significance_…. Wide tables are set sideways or in parts,
+long ones on several pages.
 """
 
 from dataclasses import replace

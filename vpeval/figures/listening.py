@@ -101,8 +101,8 @@ def violins(results: Results) -> Figure | None:
             if len(scores):
                 _violin(axis, scores, place, results.styles[system].colour)
                 axis.plot(place, np.median(scores), marker="_", color=INK, ms=min(12, 50 * room), mew=1.4)
-                turn = {"rotation": 90} if room < 0.3 else {}
-                axis.text(place, 1.04, f"{scores.mean():.2f}", ha="center", va="bottom", fontsize=7.5, **turn)
+                turn = 90 if room < 0.3 else 0
+                axis.text(place, 1.04, f"{scores.mean():.2f}", ha="center", va="bottom", fontsize=7.5, rotation=turn)
         if len(first := _scores(systems[reference], group)):
             axis.axhline(float(np.median(first)), color=MUTED, lw=1, ls=(0, (1, 1.5)))
         axis.set_title(GROUP_TITLES[group])
@@ -376,6 +376,12 @@ def _handles(results: Results, systems: Iterable[str], line: str) -> list[Line2D
 def _mark_simulated(figure: Figure, results: Results) -> Figure:
     """Write SIMULATED across the figure if the listeners were."""
     if any("listeners" in entry.record.notes for entry in results.entries if entry.record.attacker == ATTACKER):
-        style = {"rotation": 24, "fontsize": 26, "color": PALETTE[4], "alpha": 0.28, "fontweight": "bold"}
+        style: dict[str, Any] = {
+            "rotation": 24,
+            "fontsize": 26,
+            "color": PALETTE[4],
+            "alpha": 0.28,
+            "fontweight": "bold",
+        }
         figure.text(0.5, 0.5, "SIMULATED LISTENERS", ha="center", va="center", zorder=10, **style)
     return figure

@@ -60,6 +60,7 @@ def test_runs_and_published_baselines_share_table_differences_ranking_and_plot(c
         "comparison.txt",
         "differences.jsonl",
         "index.html",
+        "figures",
         *(f"privacy_utility.{kind}" for kind in ("pdf", "png", "svg")),
     }
     eer, cllr = read_records("out/differences.jsonl")
@@ -71,8 +72,8 @@ def test_runs_and_published_baselines_share_table_differences_ranking_and_plot(c
 def test_the_same_comparison_gives_the_same_files(compare):
     for out in ("a", "b"):
         assert compare(out, "runs/weak/results.jsonl", "result_for_rank_b4").returncode == 0
-    for path in Path("a").iterdir():
-        assert path.read_bytes() == Path("b", path.name).read_bytes()
+    for path in Path("a").rglob("*.*"):
+        assert path.read_bytes() == Path("b", path.relative_to("a")).read_bytes()
 
 
 def test_without_scores_of_two_systems_there_are_no_differences(compare):

@@ -26,8 +26,8 @@ def changed(tmp_path):
     return write
 
 
-def test_the_limits_of_the_verdict_are_the_classes_of_2024():
-    assert read_limits().verdict.eer == rules_for("2024").classes == (0.1, 0.2, 0.3, 0.4)
+def test_the_limits_of_the_verdict_above_that_of_original_speech_are_the_classes_of_2024():
+    assert read_limits().verdict.eer[1:] == rules_for("2024").classes == (0.1, 0.2, 0.3, 0.4)
 
 
 @pytest.mark.parametrize(
@@ -38,11 +38,11 @@ def test_the_limits_of_the_verdict_are_the_classes_of_2024():
         ("audit.passed", 97, "'audit.passed' must be made of fractions between 0 and 1, not 97"),
         ("audit.passed", "high", "'audit.passed' must be of type float, not 'high'"),
         ("audit", [1], "'audit' must be of type dict"),
-        ("verdict.eer", [0.1, 0.2, 0.3], "'verdict.eer' must have 4 limits, for 5 grades"),
-        ("verdict.eer", [0.4, 0.3, 0.2, 0.1], "'verdict.eer' must rise and 'verdict.found' must fall"),
+        ("verdict.eer", [0.1, 0.2, 0.3], "'verdict.eer' must have 5 limits, for 6 grades"),
+        ("verdict.eer", [0.5, 0.4, 0.3, 0.2, 0.1], "'verdict.eer' must rise and 'verdict.found' must fall"),
         ("verdict.found", [0.5, 0.25, 0.25, 0.03], "'verdict.found' must be a list of fractions that rises or falls"),
         ("verdict.found", [True, 0.25, 0.1, 0.03], "between 0 and 1, not True"),
-        ("verdict.untrained_grade", 5, "'verdict.untrained_grade' must be a number of grades from 0 to 4"),
+        ("verdict.untrained_grade", 6, "'verdict.untrained_grade' must be a number of grades from 0 to 5"),
         ("significance", 0, "'significance' must be made of fractions between 0 and 1, not 0"),
     ],
 )

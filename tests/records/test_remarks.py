@@ -26,6 +26,8 @@ def test_each_remark_is_made_once() -> None:
         "warning: x fails",
     ]
     assert remarks([record("libri_dev_asr", protocol="official")]) == []
+    left_out = [replace(record(name, left_out="ecapa, by --leave-out"), system="b1") for name in ("x_asr", "y_asr")]
+    assert remarks(left_out) == ["left out: b1: ecapa, by --leave-out"]
 
 
 @pytest.mark.parametrize("blanks", [False, True])

@@ -99,10 +99,10 @@ def test_verdict_note_command_and_hashes_are_there(page):
 
 
 def test_the_legal_part_maps_the_three_criteria_and_says_what_was_not_tested(page):
-    part = page[page.index('id="legal"') : page.index('id="methods"')].replace("\N{NO-BREAK SPACE}", " ")
+    part = page[page.index('id="legal"') : page.index('id="numbers"')].replace("\N{NO-BREAK SPACE}", " ")
     assert part.count("<article") == 3
     assert "Linkability among 6 speakers, ignorant (Ignorant in the framework)" in part
-    assert "60.0 % (50.0–70.0)" in part
+    assert "60.0 % [50.0, 70.0]" in part
     assert "Not tested: no attack on attributes" in part
     assert "An attacker trained on speech of the same system" in part
     assert "More than 6 speakers." in part
@@ -144,10 +144,10 @@ def test_names_of_figures_that_were_drawn_stay_markup_and_their_titles_text(toy)
 def test_the_page_shows_and_names_the_eer_of_its_edition(toy, edition, title, value):
     results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
     page = build(results, Context(toy / "figures", edition=edition)).replace("\N{NO-BREAK SPACE}", " ")
-    verdict = page[page.index('id="verdict"') : page.index('id="numbers"')]
+    verdict = page[page.index('id="verdict"') : page.index('id="legal"')]
     assert f'<span class="label">{title}</span>' in verdict
     assert re.search(rf"in {value} % \[[0-9., ]+\] of the cases: {re.escape(title)}, mean over 2 test sets", verdict)
-    assert f"{title}, the EER of VoicePrivacy {edition}, per set and attack model" in page
+    assert f"{title}, the EER of VoicePrivacy {edition}, of every system" in page
     assert f"This page shows {title}, the EER of VoicePrivacy {edition}." in page
 
 
@@ -311,7 +311,7 @@ def test_inference_names_the_measured_and_the_other_attributes(toy):
     (outcome,) = inference.outcomes
     assert outcome.attack.startswith("gender, semi-informed")
     assert outcome.numbers == (
-        ("1 utterance", "0.40 bit (0.10–0.70) of 1.00; balanced accuracy 80.0 % (70.0–90.0)", "chance 50.0 %"),
+        ("1 utterance", "0.40 bit [0.10, 0.70] of 1.00; balanced accuracy 80.0 % [70.0, 90.0]", "chance 50.0 %"),
     )
     assert "age, accent" in inference.unmeasured[0]
     assert "sex" not in inference.unmeasured[0]
@@ -376,3 +376,43 @@ def test_a_figure_with_active_content_is_refused(toy, more):
     assert inline_svg(svg.replace("</svg>", "<text>once = 1, &lt;script&gt;</text></svg>"), "eer", "x")
     with pytest.raises(InputError, match="contains more than a drawing"):
         inline_svg(svg.replace("</svg>", f"{more}</svg>"), "eer", "x")
+
+
+def test_the_worst_case_of_every_legal_criterion_stands_at_the_top_with_its_limits(page, toy):
+    top = page[page.index('class="worst-cases"') :].replace("\N{NO-BREAK SPACE}", " ")
+    top = top[: top.index("</table>")]
+    rows = re.findall(r'<tr class="(\w+)"><th scope="row">([^<]*)', top)
+    assert rows == [("above", "Singling out"), ("above", "Linkability"), ("untested", "Inference")]
+    assert top.count("60.0 % [50.0, 70.0]") == 2
+    assert "6 speakers, 1 utterance" in top
+    assert "chance 16.7 %" in top and "of this protocol" in top
+    assert "19.2 % <small>for “strongly” in conf/verdict.yaml, our choice" in top
+    assert page.index('id="legal"') < page.index('id="numbers"') < page.index('id="figures"')
+
+
+def test_the_worst_case_is_the_most_successful_attack_with_any_amount_of_speech(toy):
+    params = {"N": 6, "L": "all"}
+    long = Record("linkability", 0.7, 0.6, 0.9, params, notes={"chance": 1 / 6})
+    few = Record("linkability", 1.0, 0.9, 1.0, {"N": 4, "L": "all"}, notes={"chance": 1 / 4})
+    known = {**params, "side": "gender", "groups": 2}
+    sided = Record("linkability_side", 0.71, 0.6, 0.9, known, notes={"chance": 0.6, "candidates": 3})
+    trivial = Record("singling_out", 0.9, 0.8, 0.95, params, notes={"chance": 0.35, "paper_chance": 0.368})
+    results = legal_results(toy, long, few, sided, trivial, *inferred())
+    found = legal_criteria.criteria(results, "toy")
+    singling, linking, inference = legal_criteria.worst_cases(results, "toy", found, Context(toy).limits)
+    assert (linking.number, linking.size) == ("70.0 % [60.0, 90.0]", "6 speakers, all utterances")
+    assert singling.limits == (
+        ("chance 35.0 %", "of this protocol (docs/metrics.md)"),
+        ("36.8 %", "trivial attacker of Vauquier et al., 2025"),
+    )
+    assert (inference.attacker, inference.measure) == ("semi-informed", "Inference, balanced accuracy, gender")
+    assert inference.limits[0][0] == "chance 50.0 %"
+
+
+def test_what_was_left_out_is_said_below_the_verdict(toy):
+    results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
+    first, *others = results.entries
+    noted = replace(first, record=first.record.with_notes({"left_out": "ecapa (--without)"}))
+    page = build(replace(results, entries=[noted, *others]), Context(toy / "figures"))
+    top = page[page.index('id="verdict"') : page.index('id="legal"')]
+    assert '<p class="caveat">left out: original: ecapa (--without)</p>' in top

@@ -8,7 +8,7 @@ from vpeval.figures.run_results import Entry, Results
 from vpeval.records.limits import read_limits
 from vpeval.records.names import attack_model
 from vpeval.records.record import Record
-from vpeval.report.verdict import GRADES, judge
+from vpeval.report.verdict import GRADES, WORDS, judge
 
 LIMITS = read_limits().verdict
 
@@ -35,11 +35,46 @@ def found(value, n=20, metric="linkability", condition="aa"):
     )
 
 
-@pytest.mark.parametrize(("value", "grade"), [(0.05, 0), (0.1, 1), (0.25, 2), (0.35, 3), (0.4, 4), (0.6, 4)])
-def test_the_eer_is_graded_in_the_classes_of_the_challenge(value, grade):
+@pytest.mark.parametrize(
+    ("value", "grade"), [(0.04, 0), (0.05, 1), (0.0625, 1), (0.1, 2), (0.25, 3), (0.34, 4), (0.4, 5), (0.6, 5)]
+)
+def test_the_eer_is_graded_in_the_classes_of_the_challenge_and_below_them_by_original_speech(value, grade):
     verdict = judged(results(eer(value), trained_on="same"), "s")
     assert verdict.grade == grade
     assert verdict.headline == f"s {GRADES[grade]} against the semi-informed attacker"
+
+
+@pytest.mark.parametrize(("value", "grade"), [(0.96, 0), (0.69, 1), (0.5, 2), (0.25, 3), (0.14, 4), (0.05, 5)])
+def test_the_share_of_speakers_found_is_graded_beyond_chance(value, grade):
+    verdict = judged(results(found(value), trained_on="same"), "s")
+    assert verdict.grade == grade
+    assert verdict.evidence == ((f"{100 * value:.1f} % linked among 20 speakers by semi-informed a", WORDS[grade]),)
+
+
+def test_the_verdict_says_what_it_rests_on_the_worst_number_first():
+    verdict = judged(results(eer(0.34), found(0.69, metric="srd_idr"), found(0.26), trained_on="same"), "s")
+    assert verdict.grade == 1
+    assert verdict.short == "hardly protects"
+    assert verdict.evidence == (
+        ("69.00 % identified among 20 speakers by semi-informed a", "hardly"),
+        ("26.0 % linked among 20 speakers by semi-informed a", "in part"),
+        ("EER (threshold) 34.00 % against semi-informed a", "well"),
+    )
+    assert verdict.rests_on.startswith(
+        "The verdict is the worst of 3 grades: 69.00 % identified among 20 speakers by the"
+    )
+    grades = [tile.grade for tile in verdict.tiles]
+    assert grades == ["well: 30 to 40 %", "in part: 14.5 to 28.7 %", "hardly: 52.5 to 90.5 %"]
+
+
+def test_the_attackers_of_the_headline_are_defined():
+    verdict = judged(results(eer(0.1), trained_on="same"), "s")
+    (sentence,) = verdict.attackers
+    assert sentence.startswith("The semi-informed attacker a (Informed in the legal framework) has recordings")
+    assert "trained on other speakers, with speech of the same system" in sentence
+    (sentence,) = judged(results(eer(0.1, "oa")), "s").attackers
+    assert "does not know that the other speech is anonymised" in sentence
+    assert "with original speech" in sentence
 
 
 def test_the_strongest_attacker_counts():
@@ -68,22 +103,22 @@ def test_the_number_of_attacks_is_shown_with_an_interval_that_accounts_for_the_c
 
 def test_only_test_sets_count_where_there_are_some():
     verdict = judged(results(eer(0.05, set_name="toy_dev_trials_f"), eer(0.15), trained_on="same"), "s")
-    assert verdict.grade == 1
+    assert verdict.grade == 2
 
 
 def test_speakers_that_are_found_outweigh_a_good_eer():
     verdict = judged(results(eer(0.41), found(0.69), trained_on="same"), "s")
-    assert verdict.grade == 0
+    assert verdict.grade == 1
     assert any("By its EER alone" in caveat for caveat in verdict.caveats)
 
 
 def test_linking_at_chance_is_strong_protection():
-    assert judged(results(eer(0.48), found(0.05), trained_on="same"), "s").grade == 4
+    assert judged(results(eer(0.48), found(0.05), trained_on="same"), "s").grade == 5
 
 
 def test_without_an_attacker_trained_on_the_system_nothing_is_called_more_than_partly_protective():
     verdict = judged(results(eer(0.48), found(0.05)), "s")
-    assert verdict.grade == 2
+    assert verdict.grade == 3
     assert "semi-informed" in verdict.caveats[0]
 
 

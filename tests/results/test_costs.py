@@ -84,7 +84,7 @@ def test_results_txt_which_must_have_it_says_that_it_is_none(tmp_path):
 
 def test_the_report_puts_it_in_brackets_and_says_why(tmp_path):
     rows = numbers(Results([Entry(r, tmp_path, "unprotected") for r in [*COSINES, *RATIOS]], [], tmp_path)).rows
-    shown = {row.attack.split(", ")[1]: row for row in rows if row.title == "Cllr"}
+    shown = {row.model: row for row in rows if row.title == "Cllr"}
     assert shown["ecapa"].value == "(1.234 bit)"
     assert "no cost cosines are no log-likelihood ratios" in shown["ecapa"].details
     assert shown["ecapa_plda_original"].value == "1.234 bit"

@@ -8,6 +8,7 @@ from vpeval.measures.disclosure import RankedInputs
 from vpeval.metrics.ranks import Ranks
 from vpeval.metrics.srd import disclosure
 from vpeval.records.record import Record, write_records
+from vpeval.results.load import read_all
 from vpeval.results.resampled import measured
 from vpeval.results.significance import EXPLORATORY, differences
 
@@ -38,7 +39,7 @@ def table(folder, system, ranks, speakers=SPEAKERS, attacker="f0"):
 
 
 def compare(*tables, resamples=300, wanted=""):
-    found = [one for one in measured(tables, "2024") if wanted in ("", one.record.params["estimator"])]
+    found = [one for one in measured(read_all(tables), "2024") if wanted in ("", one.record.params["estimator"])]
     return differences(found, tables[0].parent, resamples=resamples)
 
 

@@ -7,6 +7,7 @@ from simulated_study import study
 
 from vpeval.records.limits import read_limits
 from vpeval.records.record import Record, read_records, write_records
+from vpeval.results.load import read_all
 from vpeval.results.resampled import _groups, measured
 from vpeval.results.significance import EXPLORATORY, PLANNED, _holm, differences, render_differences
 
@@ -15,7 +16,8 @@ ORDER = {"a": (3.6, 0.04), "b": (2.4, 0.10), "c": (1.5, 0.20), "d": (0.7, 0.35),
 
 
 def compare(tables, resamples=200, versus="", explore=True):
-    return differences(measured(tables, "2024"), tables[0].parents[2] / "data", versus, resamples, explore=explore)
+    found = measured(read_all(tables), "2024")
+    return differences(found, tables[0].parents[2] / "data", versus, resamples, explore=explore)
 
 
 def planned(found):

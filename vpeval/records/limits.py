@@ -12,7 +12,7 @@ from vpeval.core.config import check_section, read_config
 from vpeval.core.errors import InputError
 
 FILE = Path(__file__).resolve().parents[2] / "conf/verdict.yaml"
-_GRADES = 5
+_GRADES = 6
 
 
 @dataclass(frozen=True)

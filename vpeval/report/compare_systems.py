@@ -1,55 +1,77 @@
-"""The comparison of several systems: text, paired differences, privacy-utility plot and a self-contained HTML page."""
+"""The comparison of several systems: text, paired differences, figures and a self-contained HTML page."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-
-from markupsafe import Markup
 
 import vpeval
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.editions.base import Rules, rules_for
-from vpeval.editions.headline import headline_eer, is_eer, with_one_eer
-from vpeval.figures.drawing import model_rank, save
+from vpeval.editions.headline import headline_eer
+from vpeval.figures.catalogue import plots, write_figures
+from vpeval.figures.drawing import save
 from vpeval.figures.run_results import Entry, Results
 from vpeval.figures.scatter import privacy_utility
 from vpeval.measures.disclosure import DISCLOSURES
 from vpeval.metrics.intervals import RESAMPLES
+from vpeval.records.averages import averages, of_all_speakers
 from vpeval.records.limits import read_limits
-from vpeval.records.metrics import OVERVIEW, VERIFICATION, describe, rank
-from vpeval.records.names import NO_COST, ORIGINAL, attack_model, remarks, set_title
+from vpeval.records.metrics import describe
+from vpeval.records.names import NO_COST, ORIGINAL, PUBLISHED, attack_model, partition_of, remarks, set_title
 from vpeval.records.record import Record, write_records
 from vpeval.report.audio_samples import Sample, side_by_side
 from vpeval.report.number_tables import SYSTEM_FILTERS, numbers, show_range, sort_key
-from vpeval.report.page import audit_findings, colour_variables, inline_svg, render
-from vpeval.report.verdict import judge
+from vpeval.report.page import InlineFigure, audit_findings, colour_variables, inline_svg, render
+from vpeval.report.verdict import Verdict, judge
 from vpeval.results import significance
-from vpeval.results.load import Source, load, read
-from vpeval.results.overview import Standing, means, overview, ranking, render_ranking
+from vpeval.results.load import Source, load, read_all
+from vpeval.results.origins import footnotes, mark
+from vpeval.results.overview import Standing, overview, ranking, render_ranking
 from vpeval.results.resampled import measured
+from vpeval.results.side_by_side import (
+    Column,
+    Lack,
+    OverSeeds,
+    columns,
+    lacking_attacks,
+    over_seeds,
+    render_found,
+    render_seeds,
+)
+from vpeval.results.worst import with_choice
 
 log = logging.getLogger(__name__)
+FIGURES = "figures"
+_FORMATS = ("svg", "pdf")
 _UTTERANCES = 2
-_BYTES = 2_500_000
+_AUDIO_BYTES = 1_500_000
+_FIGURE_BYTES = 2_000_000
+_MOST_NUMBERS = 5000
+_MOST_TESTS = 500
+"""What a page may hold, so that it stays below 5 MB."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """The systems to compare: records, differences, ranking and the privacy-utility plot, if there is one."""
+    """The systems to compare: records, verdicts, columns, differences, ranking and what was left out."""
 
     results: Results
     records: Sequence[Record]
     edition: str
     rules: Rules
+    verdicts: Sequence[Verdict]
+    columns: Sequence[Column]
+    seeds: Sequence[OverSeeds]
+    lacking: Sequence[Lack]
+    left_out: Sequence[str]
     differences: Sequence[Record] = ()
     standings: Sequence[Standing] = ()
-    plot: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -64,21 +86,16 @@ class SystemCell:
 
 @dataclass(frozen=True)
 class SystemRow:
-    """A system in the main table: verdict, link to its report, and a cell per column or None."""
+    """A system in the main table: verdict with its evidence, link to its report, and a cell per column or None."""
 
     system: str
     verdict: str
+    evidence: Sequence[tuple[str, str]]
+    grade: str
+    published: bool
     report: str
     warnings: int
     cells: Sequence[SystemCell | None]
-
-
-@dataclass(frozen=True)
-class SystemColumn:
-    """The head of a column of the main table; `below` names the attack or recogniser."""
-
-    title: str
-    below: str
 
 
 @dataclass(frozen=True)
@@ -107,87 +124,152 @@ def compare(
     data: Path = Path("data"),
     resamples: int = RESAMPLES,
     seed: int = 0,
+    left_out: Sequence[str] = (),
 ) -> str:
-    """Write comparison.txt, index.html, differences.jsonl and privacy_utility.* into `out`; return the text.
+    """Write comparison.txt, index.html, differences.jsonl, privacy_utility.* and figures/ into `out`; return the text.
 
     Differences are those of all pairs of systems, or of all systems from `versus`, if both were measured in the same
     way. They need the scores and transcripts of the tables. `data` holds the data directories with the trials.
+    `left_out` are sentences about what is not compared.
     """
     given = [one if isinstance(one, Source) else Source(Path(one)) for one in sources]
     records, limit, rules = load(given), read_limits().significance, rules_for(edition)
-    parts = [overview(records, edition)]
-    found = measured(given, edition)
+    tables = {record.identity: path for record, path in reversed(read_all(given))}
+    found = measured(((record, tables[record.identity]) for record in records), edition)
     systems = dict.fromkeys(one.record.system for one in found)
     if versus and versus not in systems:
         known = ", ".join(systems) or "none"
         raise InputError(f"no scores of system '{versus}' to compare with; there are those of: {known}")
-    differences = significance.differences(found, data, versus, resamples, seed)
-    if differences:
-        write_records(out / "differences.jsonl", differences)
-        parts.append(significance.render_differences(differences, limit))
+    entries = [Entry(record, tables[record.identity].parent, attack_model(record)) for record in records]
+    results = Results(entries, list(dict.fromkeys(tables.values())), data)
+    compared = Compared(
+        results,
+        records,
+        edition,
+        rules,
+        _verdicts(results, edition),
+        columns(records, edition),
+        over_seeds(records, edition),
+        lacking_attacks(records, edition),
+        left_out,
+        significance.differences(found, data, versus, resamples, seed),
+        ranking(records, rules),
+    )
+    if compared.differences:
+        write_records(out / "differences.jsonl", compared.differences)
     else:
         (out / "differences.jsonl").unlink(missing_ok=True)  # of an earlier comparison
-    standings = ranking(records, rules)
-    if standings:
-        parts.append(render_ranking(standings, rules))
     plot = _draw(records, edition, rules.classes if rules.edition == edition else (), out)
-    compared = Compared(read_results(given, data), records, edition, rules, differences, standings, plot)
-    write_text(out / "index.html", comparison_page(compared, out))
-    text = "\n".join(parts)
+    write_text(out / "index.html", comparison_page(compared, plot, _figures(results, edition, out), out))
+    text = "\n".join(_text(compared, limit))
     write_text(out / "comparison.txt", text)
     return text
 
 
-def _draw(records: Sequence[Record], edition: str, classes: Sequence[float], out: Path) -> Path | None:
+def _verdicts(results: Results, edition: str) -> list[Verdict]:
+    """The verdict on every system that was run, each by all attackers that attacked it; none on published numbers."""
+    limits = read_limits().verdict
+    own = [record for record in results.records if PUBLISHED not in record.notes]
+    eer = headline_eer((record.metric for record in own), edition)
+    systems = dict.fromkeys(record.system for record in own if record.system != ORIGINAL)
+    return [judge(results, name, edition, eer, limits) for name in systems]
+
+
+def _text(compared: Compared, limit: float) -> list[str]:
+    """The parts of comparison.txt."""
+    parts, lines = [], ["Verdicts"]
+    for verdict in compared.verdicts:
+        lines += [f"{verdict.system}: {verdict.short}", *(f"  {one}: {grade}" for one, grade in verdict.evidence)]
+    lines += [f"{lack.sentence} Run {lack.command}" for lack in compared.lacking]
+    if compared.verdicts:
+        parts.append("".join(f"{line}\n" for line in lines))
+    parts.append(overview(compared.records, compared.edition))
+    if found := [column for column in compared.columns if _is_found(column)]:
+        parts.append(f"Speakers found, by the same attack for all systems\n{render_found(found)}")
+    if compared.seeds:
+        parts.append(render_seeds(compared.seeds))
+    if compared.differences:
+        parts.append(significance.render_differences(compared.differences, limit))
+    if compared.standings:
+        parts.append(render_ranking(compared.standings, compared.rules))
+    for title, lines in (("Remarks", _remarks(compared)), ("Left out", compared.left_out)):
+        if lines:
+            parts.append(f"{title}\n" + "".join(f"{line}\n" for line in lines))
+    return parts
+
+
+def _is_found(column: Column) -> bool:
+    return any("L" in record.params for record in column.of.values())
+
+
+def _remarks(compared: Compared) -> list[str]:
+    """Remarks on the numbers; the table of all numbers marks a Cllr that is no cost."""
+    return remarks(record for record in compared.records if NO_COST not in record.notes)
+
+
+def _draw(records: Sequence[Record], edition: str, classes: Sequence[float], out: Path) -> InlineFigure | None:
     try:
         figure = privacy_utility(records, edition, classes)
     except InputError as error:
         log.warning(f"no plot: {error}")
         return None
     save(figure, out, "privacy_utility")
-    return out / "privacy_utility.svg"
+    title = "Privacy against utility of all systems"
+    svg = (out / "privacy_utility.svg").read_text(encoding="utf-8")
+    return InlineFigure("plane", title, "", inline_svg(svg, "plane", title))
 
 
-def read_results(sources: Iterable[Source], data: Path) -> Results:
-    """All records of all files, each number once; published files have no side files."""
-    entries: dict[str, Entry] = {}
-    paths = []
-    for source in sources:
-        paths.append(source.path)
-        for record in read(source):
-            entries.setdefault(record.identity, Entry(record, source.path.parent, attack_model(record)))
-    return Results(list(entries.values()), paths, data)
+def _figures(results: Results, edition: str, out: Path) -> list[InlineFigure]:
+    """The figures of all systems; those that do not fit into the page have no drawing there."""
+    try:
+        write_figures(results, out / FIGURES, edition, _FORMATS, many=True)
+    except InputError as error:
+        log.warning(f"no figures: {error}")
+        return []
+    shown, size = [], 0
+    for plot in (plot for plot in plots(results) if plot.many):
+        path = out / FIGURES / f"{plot.name}.svg"
+        if not path.is_file():
+            continue
+        drawing = inline_svg(path.read_text(encoding="utf-8"), plot.name, plot.title)
+        fits = size + len(drawing) <= _FIGURE_BYTES
+        size += len(drawing) if fits else 0
+        shown.append(InlineFigure(plot.name, plot.title, plot.caption(edition), drawing if fits else None))
+    return shown
 
 
-def comparison_page(compared: Compared, out: Path) -> str:
-    """The whole page. Links to reports are relative to directory `out`."""
+def comparison_page(compared: Compared, plot: InlineFigure | None, figures: Sequence[InlineFigure], out: Path) -> str:
+    """The whole page. Links to reports and figures are relative to directory `out`."""
     results, limit = compared.results, read_limits().significance
     names = [name for name in results.systems if name != ORIGINAL]
-    averages = means(compared.records)
-    tests = [record for record in averages if record.set == "test"]
-    shown = with_one_eer(tests or [record for record in averages if record.set == "dev"], compared.edition)
-    columns = _columns(shown)
     light, dark = colour_variables()
     planned = [record for record in compared.differences if record.notes["family"] == significance.PLANNED]
     exploratory = [record for record in compared.differences if record.notes["family"] != significance.PLANNED]
     samples = _samples(results, names)
     recipes = sorted({f"recipe {record.recipe}" for record in compared.records if record.recipe})
+    shown = [record for column in compared.columns for record in column.of.values()]
+    in_full = len(results.entries) <= _MOST_NUMBERS
     return render(
         "comparison.html",
         title=f"{len(names)} systems compared: voice anonymisation",
         overline=" · ".join(["Comparison of anonymisers", *recipes]),
         systems=names,
-        partition="test" if tests else "dev",
+        partition="dev" if any(record.set == "dev" for record in shown) else "test",
         light=light,
         dark=dark,
-        columns=[_head(column) for column in columns],
-        rows=_rows(compared, shown, columns, out),
-        # The table of systems has no Cllr; the table of all numbers marks a Cllr that is no cost.
-        remarks=remarks(record for record in compared.records if NO_COST not in record.notes),
-        plot=_inline_plot(compared.plot),
+        columns=compared.columns,
+        rows=_rows(compared, out),
+        footnotes=footnotes(shown),
+        lacking=compared.lacking,
+        remarks=_remarks(compared),
+        left_out=compared.left_out,
+        plot=plot,
+        figures=figures,
+        seeds=_seed_table(compared.seeds),
         planned=[_test(record, limit) for record in planned],
         plan=significance.plan_in_words(planned) if planned else "",
-        exploratory=[_test(record, limit) for record in exploratory],
+        exploratory=[_test(record, limit) for record in exploratory[:_MOST_TESTS]],
+        further_tests=max(0, len(exploratory) - _MOST_TESTS),
         significance=f"{limit:g}",
         standings=compared.standings,
         rules=compared.rules,
@@ -196,86 +278,82 @@ def comparison_page(compared: Compared, out: Path) -> str:
         describe=describe,
         samples=samples,
         silent=[name for name in names if samples and name not in {version.label for version in samples[0].versions}],
-        numbers=numbers(results, SYSTEM_FILTERS),
+        numbers=numbers(results if in_full else _averaged(results), SYSTEM_FILTERS),
+        in_full=in_full,
         version=vpeval.__version__,
     )
 
 
-def _columns(shown: Sequence[Record]) -> list[Record]:
-    """A record of every column: the strongest attack and the words first, then the weaker attacks and other numbers."""
-    columns: dict[tuple[str, ...], Record] = {}
-    for record in shown:
-        if record.system != ORIGINAL and _has_column(record.metric):
-            columns.setdefault(_column(record), record)
-    attacks = [record for record in columns.values() if is_eer(record.metric)]
-    attacks.sort(key=lambda record: (-model_rank(attack_model(record)), record.attacker))
-    others = [record for record in columns.values() if not is_eer(record.metric)]
-    others.sort(key=lambda record: (record.metric != "wer", rank(record.metric), record.model))
-    words = [record for record in others if record.metric == "wer"]
-    return [*attacks[:1], *words, *attacks[1:], *others[len(words) :]]
+def _averaged(results: Results) -> Results:
+    """The means over the test sets alone: the numbers of all sets of many systems would be a page of many megabytes.
+
+    Where these are many as well, numbers among few speakers and those that no other table shows are left out.
+    """
+    own = [record for record in of_all_speakers(results.records) if partition_of(record.set) != "dev"]
+    found = with_choice(averages(own), own)
+    if len(found) > _MOST_NUMBERS:
+        most: dict[str, int] = {}
+        for record in found:
+            most[record.metric] = max(most.get(record.metric, 0), record.params.get("N", 0))
+        found = [r for r in found if describe(r.metric).shown and r.params.get("N", 0) == most[r.metric]]
+    return replace(results, entries=[Entry(record, Path(), attack_model(record)) for record in found])
 
 
-def _has_column(name: str) -> bool:
-    """Of the metrics of verification only the EER has columns."""
-    metric = describe(name)
-    return is_eer(name) or (OVERVIEW in metric.shown and metric.group != VERIFICATION)
-
-
-def _column(record: Record) -> tuple[str, ...]:
-    if is_eer(record.metric):
-        return "eer", record.condition, record.attacker
-    return record.metric, record.model
-
-
-def _head(record: Record) -> SystemColumn:
-    below = f"{attack_model(record)}, {record.attacker}" if is_eer(record.metric) else record.model
-    return SystemColumn(describe(record.metric).label, below)
-
-
-def _rows(compared: Compared, shown: Sequence[Record], columns: Sequence[Record], out: Path) -> list[SystemRow]:
-    results, limits = compared.results, read_limits().verdict
-    eer = headline_eer((record.metric for record in shown), compared.edition)
-    runs = {path.parent.name: path.parent for path in results.tables}
+def _rows(compared: Compared, out: Path) -> list[SystemRow]:
+    runs = {path.parent.name: path.parent for path in compared.results.tables}
+    verdicts = {verdict.system: verdict for verdict in compared.verdicts}
+    published = set(compared.results.systems) - {r.system for r in compared.records if PUBLISHED not in r.notes}
     rows = []
-    for system in results.systems:
-        cells = {_column(record): record for record in shown if record.system == system}
-        verdict = ""
-        if system != ORIGINAL:
-            judged = judge(results, system, compared.edition, eer, limits)
-            verdict = judged.headline.removeprefix(f"{system} ")
-        run = runs.get(system)
+    for system in compared.results.systems:
+        verdict, run = verdicts.get(system), runs.get(system)
         has_report = run and (run / "report.html").is_file()
         rows.append(
             SystemRow(
                 system,
-                verdict,
+                verdict.short if verdict else "",
+                verdict.evidence if verdict else (),
+                "" if verdict is None or verdict.grade is None else str(verdict.grade),
+                system in published,
                 os.path.relpath(run / "report.html", out) if run and has_report else "",
                 sum(finding.flagged for finding in audit_findings(run)) if run else 0,
-                [_cell(cells, column) for column in columns],
+                [_cell(column, system) for column in compared.columns],
             )
         )
     return rows
 
 
-def _cell(cells: Mapping[tuple[str, ...], Record], column: Record) -> SystemCell | None:
-    """The number of a system in a column; for original speech, the EER of its own condition, which is marked."""
-    record, mark = cells.get(_column(column)), ""
-    if record is None and is_eer(column.metric):
-        record, mark = cells.get(("eer", "oo", column.attacker)), "o-o"
+def _cell(column: Column, system: str) -> SystemCell | None:
+    """The number of a system in a column; original speech has it in its own condition, which is marked."""
+    record = column.of.get(system)
     if record is None:
         return None
     metric = describe(record.metric)
-    return SystemCell(metric.typeset(record.value), show_range(record), sort_key(metric.scale * record.value), mark)
+    other = "o-o" if record.condition == "oo" else ""
+    value = f"{metric.typeset(record.value)}{mark(record)}"
+    return SystemCell(value, show_range(record), sort_key(metric.scale * record.value), other)
+
+
+@dataclass(frozen=True)
+class SeedTable:
+    """Means over seeds: a row per system, with `(mean, standard deviation, seeds)` or None in every column."""
+
+    columns: Sequence[Column]
+    rows: Sequence[tuple[str, Sequence[OverSeeds | None]]]
+
+
+def _seed_table(found: Sequence[OverSeeds]) -> SeedTable | None:
+    if not found:
+        return None
+    heads = {(one.column.title, one.column.way): one.column for one in found}
+    cells = {(one.system, one.column.title, one.column.way): one for one in found}
+    systems = dict.fromkeys(one.system for one in found)
+    return SeedTable(
+        list(heads.values()), [(system, [cells.get((system, *key)) for key in heads]) for system in systems]
+    )
 
 
 def _shown(record: Record) -> str:
     return f"{describe(record.metric).typeset(record.value)} {describe(record.metric).unit}".rstrip()
-
-
-def _inline_plot(svg: Path | None) -> Markup | None:
-    if svg is None or not svg.is_file():
-        return None
-    return inline_svg(svg.read_text(encoding="utf-8"), "plane", "Privacy against utility of all systems")
 
 
 def _test(record: Record, limit: float) -> Test:
@@ -309,7 +387,7 @@ def _samples(results: Results, names: Sequence[str]) -> list[Sample]:
         name: name for name in names if any((results.data / f"{one}_{name}" / "wav.scp").is_file() for one in sets)
     }
     try:
-        return side_by_side(results, audible, _UTTERANCES, _BYTES) if audible else []
+        return side_by_side(results, audible, _UTTERANCES, _AUDIO_BYTES) if audible else []
     except InputError as error:  # the audio of old tables may be deleted
         log.warning(f"no audio samples: {error}")
         return []

@@ -6,13 +6,18 @@ For a use case (a number of speakers and of utterances), the residual risk is me
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vpeval.figures.run_results import Entry, Results
+from vpeval.records.limits import VerdictLimits
 from vpeval.records.metrics import INFERENCE, LINKABILITY, SINGLING_OUT, describe, known_metrics
 from vpeval.records.names import LEGAL_NAMES, SEMI, SIMILAR
 from vpeval.records.record import Record
+from vpeval.report.attacks import attack_in_words
+from vpeval.report.verdict import WORDS, share_above_chance
+from vpeval.results.text_tables import show_chance, show_interval
+from vpeval.results.worst import strength
 
 MEASURED, EXTRAPOLATED, UNKNOWN = "measured", "extrapolated", "not known"
 _STATUS = {
@@ -20,6 +25,8 @@ _STATUS = {
     "above": "still possible, above chance",
     "level": "not distinguishable from chance here",
 }
+_INFERRED = ("inference_accuracy", "inference_correlation")
+_FRAMEWORK = "Vauquier et al., 2025"
 _COMMON_ATTRIBUTES = ("sex", "age", "accent", "origin", "health", "emotion", "education")
 _SYNONYMS = {"gender": "sex", "emo": "emotion", "region": "origin"}
 
@@ -79,6 +86,69 @@ class Criterion:
     def status(self) -> str:
         """The kind in words."""
         return _STATUS[self.kind]
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """The most successful attack of a criterion: its number, the limits that it is held against, and their sources.
+
+    Without a `record` the criterion was not tested.
+    """
+
+    criterion: str
+    kind: str
+    status: str
+    record: Record | None = None
+    measure: str = ""
+    number: str = ""
+    attacker: str = ""
+    size: str = ""
+    limits: tuple[tuple[str, str], ...] = ()
+
+
+def worst_cases(results: Results, system: str, found: Sequence[Criterion], limits: VerdictLimits) -> list[WorstCase]:
+    """The worst case of every criterion of `found`: at the largest N, of all attackers and amounts of speech.
+
+    The worst one is farthest above chance, as attackers with side information have a higher chance.
+    """
+    metrics = (_of_criterion(SINGLING_OUT), _of_criterion(LINKABILITY), _INFERRED)
+    cases = []
+    for criterion, names in zip(found, metrics, strict=True):
+        own = [r for r in results.records if r.system == system and r.metric in names and "chance" in r.notes]
+        own = [r for r in own if r.params.get("estimator") != "beta-binomial"]
+        most = max((r.params.get("N", 0) for r in own), default=0)
+        found_here = [r for r in own if r.params.get("N", 0) == most]
+        worst = max(found_here, key=lambda r: (share_above_chance(r), strength(r)), default=None)
+        case = WorstCase(criterion.name, criterion.kind, criterion.status)
+        cases.append(_worst_case(case, worst, limits) if worst else case)
+    return cases
+
+
+def _of_criterion(name: str) -> tuple[str, ...]:
+    return tuple(metric.name for metric in known_metrics().values() if metric.criterion == name)
+
+
+def _worst_case(case: WorstCase, record: Record, limits: VerdictLimits) -> WorstCase:
+    kind, params = describe(record.metric), record.params
+    details = [str(params[name]) for name in ("side", "attribute") if name in params]
+    speakers = [f"{params['N']} speakers"] if "N" in params else []
+    against = [(_chance(record), "of this protocol (docs/metrics.md)")]
+    if "paper_chance" in record.notes:
+        trivial = kind.typeset(float(record.notes["paper_chance"]))
+        against.append((f"{trivial} {kind.unit}", f"trivial attacker of {_FRAMEWORK}"))
+    if kind.success and kind.success.graded:
+        chance, best = float(record.notes["chance"]), limits.found[-1]
+        grade = kind.typeset(chance + best * (1 - chance))
+        against.append((f"{grade} {kind.unit}", f"for “{WORDS[-1]}” in conf/verdict.yaml, our choice"))
+    return replace(
+        case,
+        record=record,
+        measure=", ".join([kind.title, *details]),
+        number=_number(record),
+        attacker=attack_in_words(record),
+        size=", ".join([*speakers, amount(record)]),
+        limits=tuple(against),
+    )
 
 
 def criteria(results: Results, system: str, case: UseCase = NO_CASE) -> list[Criterion]:
@@ -191,7 +261,7 @@ def _outcomes(results: Results, system: str, criterion: str) -> tuple[AttackOutc
 
 def _inference_outcomes(results: Results, system: str) -> tuple[AttackOutcome, ...]:
     """Every attribute by every attacker: bits, and accuracy or correlation."""
-    bits, others = "inference_bits", ("inference_accuracy", "inference_correlation")
+    bits, others = "inference_bits", _INFERRED
     entries = [e for e in results.select(bits, *others) if e.record.system == system]
     found = []
     for series in results.series(entries):
@@ -233,15 +303,12 @@ def above_chance(record: Record) -> bool:
 
 def _number(record: Record) -> str:
     kind = describe(record.metric)
-    shown = f"{kind.typeset(record.value)} {kind.unit}".rstrip()
-    if record.lower is None or record.upper is None:
-        return shown
-    return f"{shown} ({kind.typeset(record.lower)}–{kind.typeset(record.upper)})"
+    interval = show_interval(record).replace(",", ", ").replace("-", "−")
+    return " ".join(filter(None, (kind.typeset(record.value), kind.unit, interval)))
 
 
 def _chance(record: Record) -> str:
-    kind = describe(record.metric)
-    return f"chance {kind.typeset(float(record.notes['chance']))} {kind.unit}".rstrip()
+    return f"chance {show_chance(record)} {describe(record.metric).unit}".rstrip()
 
 
 def _risks(entries: Sequence[Entry], metric: str, case: UseCase) -> tuple[Risk, ...]:
@@ -299,8 +366,7 @@ def _inference_risks(entries: Sequence[Entry], case: UseCase) -> tuple[Risk, ...
 
 
 def _risk(what: str, entry: Entry, kind: str, remark: str) -> Risk:
-    metric, chance = describe(entry.record.metric), float(entry.record.notes["chance"])
-    return Risk(what, f"{_number(entry.record)}, chance {metric.typeset(chance)}", kind, remark)
+    return Risk(what, f"{_number(entry.record)}, chance {show_chance(entry.record)}", kind, remark)
 
 
 def _closest_length(entries: Iterable[Entry], case: UseCase) -> tuple[Any, str]:

@@ -12,7 +12,7 @@ from vpeval.records.names import NO_COST, PROTOCOL, UNPROTECTED, attack_model, s
 from vpeval.records.record import Record
 from vpeval.results.published import Published, published
 from vpeval.results.text_tables import chance_level, show_chance, with_null_levels
-from vpeval.results.worst import key_numbers
+from vpeval.results.worst import key_numbers, with_choice
 
 _AIMS = {+1: "higher is better", -1: "lower is better", 0: ""}
 _SHOWN_NOTES = ("scoring", "calibration")
@@ -21,6 +21,21 @@ SYSTEM_FILTERS = MappingProxyType(
     {"system": "System", "title": "Metric", "model": "Attacker or recogniser", "data": "Data"}
 )
 """The columns to filter the numbers of many systems by, and their labels."""
+_COLUMNS = MappingProxyType(
+    {
+        "title": "Metric",
+        "system": "System",
+        "data": "Data",
+        "attack": "Attack",
+        "model": "Attacker or recogniser",
+        "details": "Details",
+        "value": "Value",
+        "interval": "95 % interval",
+        "chance": "Chance",
+        "counts": "Counts",
+    }
+)
+"""The columns of the table of all numbers, and their heads."""
 
 
 @dataclass(frozen=True)
@@ -115,46 +130,55 @@ def show_range(record: Record) -> str:
 
 @dataclass(frozen=True)
 class NumberRow:
-    """A number as it is shown; JavaScript sorts by `sort` and `interval_sort`."""
+    """A number as it is shown."""
 
     title: str
     group: str
     system: str
     data: str
     attack: str
+    model: str
     details: str
     value: str
-    sort: str
     interval: str
-    interval_sort: str
     chance: str
     counts: str
-    model: str
+
+    @property
+    def cells(self) -> list[str]:
+        """The texts of all columns but the first."""
+        return [getattr(self, name) for name in _COLUMNS if name != "title"]
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """All rows, the filters (label, column, values), and an explanation of every metric."""
+    """All rows, the filters (label, field, place of its column or None, values), and what the metrics are."""
 
     rows: Sequence[NumberRow]
-    filters: Sequence[tuple[str, str, Sequence[str]]]
+    filters: Sequence[tuple[str, str, int | None, Sequence[str]]]
     glossary: Sequence[tuple[str, str]]
+    heads: Sequence[str] = tuple(_COLUMNS.values())
 
 
 def numbers(results: Results, filters: Mapping[str, str] = _FILTERS) -> Numbers:
     """All numbers, metric by metric; `filters` are columns and their labels."""
+    records = [entry.record for entry in results.entries]
     pairs = sorted(
-        zip(results.entries, with_null_levels(entry.record for entry in results.entries), strict=True),
+        zip(results.entries, with_null_levels(with_choice(records, records)), strict=True),
         key=lambda pair: (GROUPS.index(describe(pair[1].metric).group), rank(pair[1].metric)),
     )
     metrics = [describe(name) for name in dict.fromkeys(record.metric for _, record in pairs)]
     rows = [_number_row(entry, record) for entry, record in pairs]
     values = {name: list(dict.fromkeys(getattr(row, name) for row in rows)) for name in filters}
+    places = list(_COLUMNS)
     if "system" in filters:
         values["system"] = list(results.systems)
     return Numbers(
         rows,
-        [(label, name, [value for value in values[name] if value]) for name, label in filters.items()],
+        [
+            (label, name, places.index(name) if name in places else None, [value for value in values[name] if value])
+            for name, label in filters.items()
+        ],
         [(m.title, f"{m.explanation or m.name} {_sentence(_AIMS[m.better])}".rstrip()) for m in metrics],
     )
 
@@ -162,7 +186,6 @@ def numbers(results: Results, filters: Mapping[str, str] = _FILTERS) -> Numbers:
 def _number_row(entry: Entry, record: Record) -> NumberRow:
     metric = describe(record.metric)
     category = f" ({record.notes['tag']})" if "tag" in record.notes else ""
-    interval = show_range(record)
     attack = f"{entry.attack_model} ({record.condition})" if entry.attack_model else record.condition
     notes = {name: record.notes[name] for name in _SHOWN_NOTES if name in record.notes}
     if NO_COST in record.notes:
@@ -175,14 +198,12 @@ def _number_row(entry: Entry, record: Record) -> NumberRow:
         group=metric.group,
         system=record.system,
         data=set_title(record.set),
-        attack=", ".join(filter(None, (attack, record.model))),
+        attack=attack,
+        model=record.model,
         details=", ".join(f"{name} {value}" for name, value in {**record.params, **notes}.items()),
         value=f"({value})" if NO_COST in record.notes else value,
-        sort=sort_key(metric.scale * record.value),
-        interval=interval,
-        interval_sort=sort_key(metric.scale * (record.lower or 0.0) if interval else 0.0),
+        interval=show_range(record),
         chance="" if level is None else about + metric.typeset(level),
-        model=record.model,
         counts=", ".join(f"{n} {name.replace('_', ' ')}" for name, n in record.counts.items() if n),
     )
 

@@ -16,15 +16,15 @@ import vpeval
 from vpeval.core.errors import InputError
 from vpeval.editions.headline import headline_eer
 from vpeval.figures.catalogue import plots
-from vpeval.figures.drawing import dark_colours
+from vpeval.figures.drawing import PAGE, dark_colours
 from vpeval.figures.run_results import Results
 from vpeval.jobs.progress import read_usage
 from vpeval.measures.audit import CHECKS, FILE, UTILITY_FILE, Finding, read_findings
 from vpeval.records.limits import VerdictLimits, read_limits
 from vpeval.records.metrics import describe
-from vpeval.records.names import ORIGINAL
+from vpeval.records.names import NO_COST, ORIGINAL, remarks
 from vpeval.report.audio_samples import Sample, samples
-from vpeval.report.legal_criteria import NO_CASE, Criterion, UseCase, criteria, not_tested
+from vpeval.report.legal_criteria import NO_CASE, Criterion, UseCase, WorstCase, criteria, not_tested, worst_cases
 from vpeval.report.number_tables import key_table, numbers
 from vpeval.report.provenance import methods
 from vpeval.report.verdict import Verdict, judge
@@ -56,18 +56,19 @@ class SystemPart:
     unaudited: bool
     samples: Sequence[Sample]
     criteria: Sequence[Criterion]
+    worst_cases: Sequence[WorstCase]
     gaps: Sequence[str]
     has_case: bool
 
 
 @dataclass(frozen=True)
 class InlineFigure:
-    """A drawn figure."""
+    """A drawn figure; without `svg` it is in a file only."""
 
     name: str
     title: str
     caption: str
-    svg: Markup
+    svg: Markup | None
 
 
 def build(results: Results, context: Context) -> str:
@@ -86,6 +87,8 @@ def build(results: Results, context: Context) -> str:
         dark=dark,
         systems=[_system(results, name, eer, context, findings) for name in names],
         note=context.note,
+        # The table of all numbers marks a Cllr that is no cost.
+        remarks=remarks(record for record in results.records if NO_COST not in record.notes),
         place=lambda share: f"{3 + 94 * share:.1f}",
         key=key_table(results, context.edition),
         numbers=numbers(results),
@@ -109,13 +112,15 @@ def audit_findings(run: Path) -> list[Finding]:
 def _system(
     results: Results, name: str, eer: str, context: Context, findings: Mapping[str, Sequence[Finding]]
 ) -> SystemPart:
+    found = criteria(results, name, context.case)
     return SystemPart(
         name,
         judge(results, name, context.edition, eer, context.limits),
         [finding for finding in findings.get(name, ()) if finding.flagged],
         name not in findings and name != ORIGINAL,
         samples(results, name),
-        criteria(results, name, context.case),
+        found,
+        worst_cases(results, name, found, context.limits),
         not_tested(results, name),
         context.case != NO_CASE,
     )
@@ -147,10 +152,11 @@ def inline_svg(document: str, name: str, title: str) -> Markup:
         raise InputError(f"the figure '{name}' contains more than a drawing; draw the figures again (stage 11)")
     svg = document[document.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = _PLACES.sub(lambda found: _DIGITS.sub(r"\1", found[0]), svg)
     svg = re.sub(r'\b(id="|href="#|url\(#)', rf"\g<1>{name}-", svg)
     for colour in dark_colours():
         svg = svg.replace(colour, f"var(--c{colour[1:]})")
-    # All figures have letters of one size; the widest, of 7.4 inches, fills the column.
+    # All figures have letters of one size; the widest, as wide as a page, fills the column.
     svg = re.sub(r'(<svg[^>]*?) width="([0-9.]+)pt"', _limit_width, svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     return Markup(svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1))
@@ -164,8 +170,13 @@ _ACTIVE = re.compile(
 """Active elements and attributes, which our drawings never contain."""
 
 
+_PLACES = re.compile(r' (?:d|x|y|points)="[^"]*"')
+_DIGITS = re.compile(r"(\.\d\d)\d+")
+"""Places in a drawing, and their digits beyond a hundredth of a point, which nobody sees."""
+
+
 def _limit_width(opening: re.Match[str]) -> str:
-    share = float(opening[2]) / (72 * 7.4)
+    share = float(opening[2]) / (72 * PAGE)
     return f'{opening[1]} style="max-width: {52 * min(1, share):.1f}rem"'
 
 
@@ -187,7 +198,14 @@ def render(template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breakable"] = _breakable
     return environment.get_template(template).render(**values) + "\n"
+
+
+def _breakable(text: str) -> Markup:
+    """Text whose long names may continue on the next line after a joint, and whose numbers keep their units."""
+    text = re.sub(r" (=|%)( (?=\d))?", lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+    return Markup(re.sub(r"([_/:]|(?<=\w)[-.])(?=[A-Za-z])", r"\1<wbr>", escape(text)))
 
 
 def _keep_percent(value: object) -> object:

@@ -17,17 +17,13 @@ from vpeval.figures.run_results import ROOT, Results
 from vpeval.networks.configs import find_config
 from vpeval.records.limits import VerdictLimits
 from vpeval.records.metrics import describe
-from vpeval.records.names import ATTACK_MODELS, IGNORANT, LAZY, LEGAL_NAMES, SEMI, SIMILAR, UNPROTECTED
-from vpeval.report.verdict import GRADES
+from vpeval.records.names import ATTACK_MODELS, IGNORANT, LEGAL_NAMES, UNPROTECTED
+from vpeval.report.attacks import TRAINED_ON
+from vpeval.report.verdict import WORDS
 
-_ATTACKS = {
-    UNPROTECTED: ("original", "original", "original speech"),
-    IGNORANT: ("original", "anonymised", "original speech"),
-    LAZY: ("anonymised", "anonymised", "original speech"),
-    SIMILAR: ("anonymised", "anonymised", "speech of a similar, older system"),
-    SEMI: ("anonymised", "anonymised", "speech of the same system"),
-}
-"""Enrolment, trials, and what the attacker was trained on."""
+_COMPARED = {UNPROTECTED: ("original", "original"), IGNORANT: ("original", "anonymised")}
+_ANONYMISED = ("anonymised", "anonymised")
+"""Enrolment and trials of the attack models."""
 _PACKAGES = ("numpy", "scipy", "torch", "speechbrain", "faster-whisper", "soundfile", "matplotlib")
 
 
@@ -48,6 +44,7 @@ class Methods:
     eer_limits: str
     found_limits: str
     untrained: str
+    grades: str
     resamples: Sequence[int]
     seeds: Sequence[int]
     anonymisers: Sequence[str]
@@ -66,13 +63,20 @@ def methods(results: Results, edition: str, eer: str, limits: VerdictLimits, com
     role = f"the EER of VoicePrivacy {edition}" if eer == eer_of(edition) else f"not that of VoicePrivacy {edition}"
     return Methods(
         attacks=[
-            (model, LEGAL_NAMES.get(model, "–"), *_ATTACKS[model], "yes" if model in tested else "no")
+            (
+                model,
+                LEGAL_NAMES.get(model, "–"),
+                *_COMPARED.get(model, _ANONYMISED),
+                TRAINED_ON[model],
+                "yes" if model in tested else "no",
+            )
             for model in ATTACK_MODELS
         ],
         eer=f"This page shows {metric.title}, {role}. {metric.explanation}",
         eer_limits=", ".join(f"{100 * limit:g}" for limit in limits.eer),
         found_limits=", ".join(f"{100 * limit:g}" for limit in limits.found),
-        untrained=GRADES[limits.untrained_grade],
+        untrained=WORDS[limits.untrained_grade],
+        grades=", ".join(WORDS),
         resamples=_noted(results, "resamples"),
         seeds=_noted(results, "seed"),
         anonymisers=_anonymisers(results),

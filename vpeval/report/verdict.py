@@ -1,9 +1,9 @@
 """The headline of a report: how well a system protects the speakers against the strongest attacker that was tested.
 
-Two kinds of evidence are graded, and the worse grade counts: the EER of the edition, and the share of speakers found
-among N, corrected for chance. The limits are in conf/verdict.yaml. An EER may be high although speakers are found, for
-example if enrolment and trials do not match. Without an attacker that was trained on speech of the system, the system
-gets a medium grade at best.
+Two kinds of evidence are graded, and the worst grade counts: the EER of the edition, and the shares of speakers linked
+and identified among N, corrected for chance. The limits are in conf/verdict.yaml. An EER may be high although speakers
+are found, for example if enrolment and trials do not match. Without an attacker that was trained on speech of the
+system, the system gets a medium grade at best.
 """
 
 from __future__ import annotations
@@ -18,16 +18,20 @@ from vpeval.records.limits import VerdictLimits
 from vpeval.records.metrics import describe, known_metrics
 from vpeval.records.names import ORIGINAL, SEMI, attack_model, set_title
 from vpeval.records.record import Record
+from vpeval.report.attacks import attack_in_words, define_attacks
 from vpeval.results.text_tables import show_chance, show_interval
 from vpeval.results.worst import original_baseline, utility, worst_case
 
 GRADES = (
+    "does not protect the speakers",
     "hardly protects the speakers",
     "protects the speakers weakly",
     "protects the speakers in part",
     "protects the speakers well",
     "protects the speakers strongly",
 )
+WORDS = ("not at all", "hardly", "weakly", "in part", "well", "strongly")
+"""The grades, from the worst to the best, as sentences about a system and as words about a number."""
 _LINKED_OR_IDENTIFIED = (
     "Linked and identified answer different questions. Linked: a trial is compared with every enrolled speaker. "
     "Enrolment and trials were anonymised separately, usually with different pseudo-voices. Identified: the utterances "
@@ -41,8 +45,8 @@ _LINKED_OR_IDENTIFIED = (
 class Tile:
     """A number of the headline with its reference values.
 
-    `interval` may be empty. `system` and `original` are places on a scale from 0 (no protection) to 1 (chance level),
-    or None.
+    `interval` may be empty, and so may `grade`, the grade in words with its range. `system` and `original` are places
+    on a scale from 0 (no protection) to 1 (chance level), or None.
     """
 
     label: str
@@ -51,33 +55,42 @@ class Tile:
     note: str
     original: float | None = None
     system: float | None = None
+    grade: str = ""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a system. `grade` counts from 0; `explanations` are about numbers that seem to disagree."""
+    """The verdict on a system. `grade` counts from 0; `explanations` are about numbers that seem to disagree.
+
+    `short` is the headline without system and attacker, `evidence` are the graded numbers with their grades, the worst
+    one first, `rests_on` is a sentence about them with intervals, and `attackers` define the attackers of them.
+    """
 
     system: str
     grade: int | None
     headline: str
+    short: str
     sentences: tuple[str, ...]
     caveats: tuple[str, ...]
     tiles: tuple[Tile, ...]
+    evidence: tuple[tuple[str, str], ...] = ()
+    rests_on: str = ""
+    attackers: tuple[str, ...] = ()
     explanations: tuple[str, ...] = ()
 
 
 def judge(results: Results, system: str, edition: str, metric: str, limits: VerdictLimits) -> Verdict:
     """The verdict on one system, by the EER `metric`; a caveat is added if that is not the EER of the edition."""
     eer, found = _eer(results, system, metric, limits.eer), _found(results, system, limits.found)
-    utility = _utility(results, system)
-    parts = [part for part in (eer, found) if part]
+    words = _utility(results, system)
+    evidence = sorted((one for part in (eer, found) if part for one in part.evidence), key=lambda one: one.grade)
     models = {e.attack_model for e in results.entries if e.record.system == system}
-    grade = min((part.grade for part in parts), default=None)
+    grade = evidence[0].grade if evidence else None
     caveats = []
     if grade is not None and system != ORIGINAL and SEMI not in models:
         caveats.append(
             "No attacker was trained on anonymised speech (semi-informed). Such attackers are stronger: privacy may be "
-            "lower than these numbers show."
+            f"lower than these numbers show. The verdict is “{WORDS[limits.untrained_grade]}” at best."
         )
         grade = min(grade, limits.untrained_grade)
     if eer and metric != eer_of(edition):
@@ -85,37 +98,84 @@ def judge(results: Results, system: str, edition: str, metric: str, limits: Verd
             f"The results have no {describe(eer_of(edition)).title}, which is the EER of VoicePrivacy {edition}. This "
             f"page shows {describe(metric).title}."
         )
-    if eer and found and eer.grade - found.grade >= limits.disagreement:
+    if eer and eer.grade - evidence[0].grade >= limits.disagreement:
         caveats.append(
-            f"By its EER alone, the system {GRADES[eer.grade]}. The share of speakers found is worse, and the worse "
+            f"By its EER alone, the system {GRADES[eer.grade]}. The share of speakers found is worse, and the worst "
             "grade counts."
         )
-    if system != ORIGINAL and utility and utility.words_lost >= limits.speech_gone:
+    gone = system != ORIGINAL and words is not None and words.words_lost >= limits.speech_gone
+    if gone:
         caveats.append("Hardly any word is recognised: this is the privacy of silence or noise.")
-        headline = f"{system} destroys the speech"
+    against = f" against the {attack_model(evidence[0].record)} attacker" if evidence else ""
+    if gone:
+        short, headline = "destroys the speech", f"{system} destroys the speech"
     elif system == ORIGINAL:
-        headline = "The original speech is not protected"
+        short, headline = "is not protected", "The original speech is not protected"
     elif grade is None:
-        headline = f"{system}: privacy was not measured"
+        short, headline = "privacy was not measured", f"{system}: privacy was not measured"
     else:
-        headline = f"{system} {GRADES[grade]}" + (f" against the {eer.model} attacker" if eer else "")
-    sentences = [part.sentence for part in (eer, found, utility) if part]
-    tiles = [tile for part in (eer, found, utility) if part for tile in part.tiles]
+        short, headline = GRADES[grade].replace(" the speakers", ""), f"{system} {GRADES[grade]}{against}"
+    parts = [part for part in (eer, found, words) if part]
+    tiles = [tile for part in parts for tile in part.tiles]
     labels = {tile.label.split(",")[0] for tile in tiles}
-    explanations = (_LINKED_OR_IDENTIFIED,) if {"Linked", "Identified"} <= labels else ()
-    return Verdict(system, grade, headline, tuple(sentences), tuple(caveats), tuple(tiles), explanations)
+    return Verdict(
+        system,
+        grade,
+        headline,
+        short,
+        tuple(part.sentence for part in parts),
+        tuple(caveats),
+        tuple(tiles),
+        tuple((one.in_short, WORDS[one.grade]) for one in evidence),
+        _rests_on(evidence),
+        tuple(define_attacks(one.record for one in evidence)),
+        (_LINKED_OR_IDENTIFIED,) if {"Linked", "Identified"} <= labels else (),
+    )
 
 
 @dataclass(frozen=True)
 class _Evidence:
+    """A graded number; `phrase` has a place ``{}`` for it, and ends with the word before its attacker."""
+
+    record: Record
+    phrase: str
+    grade: int
+
+    @property
+    def in_short(self) -> str:
+        return f"{self.phrase.format(_shown(self.record))} {attack_in_words(self.record)}"
+
+    @property
+    def in_words(self) -> str:
+        number = self.phrase.format(_with_interval(self.record))
+        return f"{number} the {attack_model(self.record)} attacker {self.record.attacker}".rstrip()
+
+
+def _rests_on(evidence: Sequence[_Evidence]) -> str:
+    """The sentence about what a verdict rests on, the worst number first."""
+    if not evidence:
+        return ""
+    graded = [f"{one.in_words} ({WORDS[one.grade]})" for one in evidence]
+    if len(graded) == 1:
+        return f"The verdict rests on one graded number: {graded[0]}."
+    return f"The verdict is the worst of {len(graded)} grades: {'; '.join(graded)}."
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one kind of numbers says."""
+
     sentence: str
     tiles: tuple[Tile, ...]
-    grade: int = len(GRADES) - 1
-    model: str = ""
+    evidence: tuple[_Evidence, ...] = ()
     words_lost: float = 0.0
 
+    @property
+    def grade(self) -> int:
+        return min((one.grade for one in self.evidence), default=len(GRADES) - 1)
 
-def _eer(results: Results, system: str, metric: str, limits: Sequence[float]) -> _Evidence | None:
+
+def _eer(results: Results, system: str, metric: str, limits: Sequence[float]) -> _Part | None:
     """The mean EER over the test sets for the attack with the lowest."""
     worst = worst_case(results.records, system, metric)
     if worst is None:
@@ -130,6 +190,7 @@ def _eer(results: Results, system: str, metric: str, limits: Sequence[float]) ->
         f"{_with_interval(worst)} of the cases: {kind.title}, {_mean_of(worst)}; {original}perfect anonymisation 50 %. "
         f"It is {choice}{interval}."
     )
+    grade = sum(worst.value >= limit for limit in limits)
     tile = Tile(
         kind.title,
         _shown(worst),
@@ -137,8 +198,23 @@ def _eer(results: Results, system: str, metric: str, limits: Sequence[float]) ->
         f"{original}chance 50 %, {choice}",
         min(1, 2 * before.value) if before else None,
         min(1, 2 * worst.value),
+        f"{WORDS[grade]}: {_range(grade, [100 * limit for limit in limits])}",
     )
-    return _Evidence(sentence, (tile,), sum(worst.value >= limit for limit in limits), model)
+    return _Part(sentence, (tile,), (_Evidence(worst, f"{kind.title} {{}} against", grade),))
+
+
+def _range(grade: int, limits: Sequence[float]) -> str:
+    """The numbers of a grade in per cent; `limits` lead to better grades, up or down.
+
+    >>> _range(0, (5, 10)), _range(1, (5, 10)), _range(2, (90.4, 50.6))
+    ('below 5 %', '5 to 10 %', '50.6 % or less')
+    """
+    rises = limits[0] < limits[-1]
+    if grade == 0:
+        return f"{'below' if rises else 'above'} {limits[0]:.3g} %"
+    if grade == len(limits):
+        return f"{limits[-1]:.3g} % or {'more' if rises else 'less'}"
+    return "{:.3g} to {:.3g} %".format(*sorted(limits[grade - 1 : grade + 1]))
 
 
 def _attacks(records: Sequence[Record], system: str, metric: str) -> dict[str, int]:
@@ -148,11 +224,11 @@ def _attacks(records: Sequence[Record], system: str, metric: str) -> dict[str, i
     return {"attackers": len({attacker for attacker, _ in found}), "attacks": len(found)}
 
 
-def _found(results: Results, system: str, limits: Sequence[float]) -> _Evidence | None:
+def _found(results: Results, system: str, limits: Sequence[float]) -> _Part | None:
     """The share of all speakers who are found by the most successful attack with the least speech."""
     sentence = ""
     tiles: list[Tile] = []
-    grades: list[int] = []
+    evidence: list[_Evidence] = []
     attacks = {name: metric.success for name, metric in known_metrics().items() if metric.success}
     for name, success in sorted(attacks.items(), key=lambda attack: not attack[1].graded):
         worst = worst_case(results.records, system, name)
@@ -160,20 +236,25 @@ def _found(results: Results, system: str, limits: Sequence[float]) -> _Evidence 
             continue
         before = original_baseline(results.records, worst) if system != ORIGINAL else None
         n, length = worst.params["N"], worst.params["L"]
+        grade = ""
         if success.graded:
-            grades.append(sum(_share_above_chance(worst) <= limit for limit in limits))
+            found = sum(share_above_chance(worst) <= limit for limit in limits)
+            evidence.append(_Evidence(worst, f"{{}} {success.label.lower()} among {n} speakers by", found))
+            chance = float(worst.notes.get("chance", 0))
+            grade = f"{WORDS[found]}: {_range(found, [100 * (chance + limit * (1 - chance)) for limit in limits])}"
         compared = f"{f'original speech {_shown(before)}, ' if before else ''}chance {show_chance(worst)} %"
         speech = "a single utterance" if length == 1 else f"{length} utterances"
         sentence = sentence or (
             f"With {speech} the best attack {success.words.format(N=n)} in {_with_interval(worst)} of the attempts "
             f"({compared})."
         )
-        original, own = (1 - max(0, min(1, _share_above_chance(r))) if r else None for r in (before, worst))
-        tiles.append(Tile(f"{success.label}, {n} speakers", _shown(worst), _interval(worst), compared, original, own))
-    return _Evidence(sentence, tuple(tiles), min(grades, default=len(GRADES) - 1)) if tiles else None
+        original, own = (1 - max(0, min(1, share_above_chance(r))) if r else None for r in (before, worst))
+        label = f"{success.label}, {n} speakers"
+        tiles.append(Tile(label, _shown(worst), _interval(worst), compared, original, own, grade))
+    return _Part(sentence, tuple(tiles), tuple(evidence)) if tiles else None
 
 
-def _utility(results: Results, system: str) -> _Evidence | None:
+def _utility(results: Results, system: str) -> _Part | None:
     """Word errors before and after, of one recogniser."""
     rates = utility(results.records, list(dict.fromkeys((ORIGINAL, system))), "wer")
     if system not in rates:
@@ -183,15 +264,16 @@ def _utility(results: Results, system: str) -> _Evidence | None:
     label = describe("wer").title
     if before is None or before is after:
         tile = Tile(label, _shown(after), _interval(after), "utility")
-        return _Evidence(f"{words} of the words are misrecognised.", (tile,), words_lost=lost)
+        return _Part(f"{words} of the words are misrecognised.", (tile,), words_lost=lost)
     verb = "rise" if after.value > before.value else "go"
     sentence = f"Recognition errors {verb} from {_shown(before)} to {words} of the words ({label}, {_mean_of(after)})."
     points = describe("wer").show(abs(after.value - before.value))
     note = f"original speech {_shown(before)}, {'+' if after.value >= before.value else '−'}{points} points"
-    return _Evidence(sentence, (Tile(label, _shown(after), _interval(after), note),), words_lost=lost)
+    return _Part(sentence, (Tile(label, _shown(after), _interval(after), note),), words_lost=lost)
 
 
-def _share_above_chance(record: Record) -> float:
+def share_above_chance(record: Record) -> float:
+    """How much of what chance leaves an attack finds: 0 at chance, 1 where it always succeeds."""
     chance = float(record.notes.get("chance", 0))
     return (record.value - chance) / (1 - chance)
 

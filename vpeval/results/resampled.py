@@ -12,7 +12,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +31,6 @@ from vpeval.metrics.verification import POINT_ESTIMATES, STATISTICS
 from vpeval.metrics.wer import count_errors
 from vpeval.records.names import MISSING, SetName
 from vpeval.records.record import Record
-from vpeval.results.load import Source, read
 
 log = logging.getLogger(__name__)
 
@@ -62,14 +60,15 @@ class Sampled:
     group: str
 
 
-def measured(sources: Sequence[Source | str | PathLike[str]], edition: str) -> list[Measured]:
+def measured(found: Iterable[tuple[Record, Path]], edition: str) -> list[Measured]:
     """The EERs (of the edition) of anonymised speech, what ranks disclose and word error rates whose side files are
-    there, and no partial ones; a published file of a challenge has no side files.
+    there, and no partial ones, of records with their tables; a published number has no side files.
     """
-    found = []
-    for given in sources:
-        source = given if isinstance(given, Source) else Source(Path(given))
-        records = read(source)
+    tables: defaultdict[Path, list[Record]] = defaultdict(list)
+    for record, path in found:
+        tables[path].append(record)
+    chosen = []
+    for path, records in tables.items():
         eer, tested = headline_eer((record.metric for record in records), edition), eer_of(edition)
         wanted = {eer: (("oa", "aa"), ("scores",)), "wer": (("a",), ("hyp", "ref", "utt2spk"))}
         wanted |= dict.fromkeys(DISCLOSURES, (("aa",), ("inputs",)))
@@ -81,10 +80,10 @@ def measured(sources: Sequence[Source | str | PathLike[str]], edition: str) -> l
                 continue
             if record.metric == eer != tested:  # a table without it has the scores all the same
                 record = replace(record, metric=tested, params={})
-            one = Measured(record, source.path.parent)
+            one = Measured(record, path.parent)
             if all(name in record.files and one.file(name).is_file() for name in files):
-                found.append(one)
-    return found
+                chosen.append(one)
+    return chosen
 
 
 def sample(

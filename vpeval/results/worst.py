@@ -19,7 +19,7 @@ from vpeval.editions.headline import headline_eer, in_challenge_mode, is_eer
 from vpeval.measures.strongest import STRONGEST
 from vpeval.records.averages import averages, of_all_speakers
 from vpeval.records.metrics import KEY, Metric, describe, shown_in
-from vpeval.records.names import ATTACK_MODELS, ORIGINAL, attack_model, partition_of
+from vpeval.records.names import ATTACK_MODELS, ORIGINAL, PUBLISHED, attack_model, partition_of
 from vpeval.records.record import Record
 from vpeval.results.text_tables import with_null_levels
 
@@ -89,7 +89,9 @@ def _as_chosen(mean: Record, chosen: Mapping[tuple[object, ...], Record]) -> Rec
 
 def original_baseline(records: Iterable[Record], number: Record) -> Record | None:
     """The number of original speech to compare that of a system with: by the same attacker, where there is one."""
-    own = _means(r for r in records if r.system == ORIGINAL and r.metric == number.metric)
+    is_published = PUBLISHED in number.notes
+    same = [r for r in records if r.metric == number.metric and (PUBLISHED in r.notes) == is_published]
+    own = _means(record for record in same if record.system == ORIGINAL)
     return _worst([r for r in own if r.attacker == number.attacker] or own)
 
 
@@ -125,6 +127,11 @@ def _worst(records: Sequence[Record]) -> Record | None:
 
 
 def _privacy(record: Record) -> tuple[float, bool, int, str]:
+    badness = describe(record.metric).better * record.value
+    return badness, "attacks" not in record.notes, -strength(record), record.attacker
+
+
+def strength(record: Record) -> int:
+    """The place of an attack among the attack models, weak ones first."""
     model = attack_model(record)
-    strength = ATTACK_MODELS.index(model) if model in ATTACK_MODELS else len(ATTACK_MODELS)
-    return describe(record.metric).better * record.value, "attacks" not in record.notes, -strength, record.attacker
+    return ATTACK_MODELS.index(model) if model in ATTACK_MODELS else len(ATTACK_MODELS)

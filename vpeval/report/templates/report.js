@@ -5,9 +5,14 @@ for (const element of document.querySelectorAll(".with-scripts")) element.hidden
 
 // A click on the head of a column sorts tables of class "sortable".
 (() => {
-  const key = (row, column) => {
-    const cell = row.cells[column];
-    return cell.dataset.sort === undefined ? cell.textContent : Number(cell.dataset.sort);
+  const number = (text) => {
+    const found = text.match(/^[^\d∞−]*(−?(?:[\d.]+|∞))/);
+    return found ? Number(found[1].replace("−", "-").replace("∞", "Infinity")) : text;
+  };
+  const key = (row, head) => {
+    const cell = row.cells[head.cellIndex];
+    if (cell.dataset.sort !== undefined) return Number(cell.dataset.sort);
+    return head.classList.contains("number") ? number(cell.textContent) : cell.textContent;
   };
   const compare = (a, b) => {
     if (typeof a === "number" && typeof b === "number") return a - b;
@@ -17,7 +22,7 @@ for (const element of document.querySelectorAll(".with-scripts")) element.hidden
   const sort = (table, head) => {
     const direction = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
     const rows = Array.from(table.tBodies[0].rows);
-    rows.sort((a, b) => direction * compare(key(a, head.cellIndex), key(b, head.cellIndex)));
+    rows.sort((a, b) => direction * compare(key(a, head), key(b, head)));
     for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", direction === 1 ? "ascending" : "descending");
     table.tBodies[0].append(...rows);
@@ -38,13 +43,15 @@ for (const element of document.querySelectorAll(".with-scripts")) element.hidden
   const selects = Array.from(document.querySelectorAll(".filter select"));
   const count = document.getElementById("count");
 
+  const value = (row, select) =>
+    select.dataset.column ? row.cells[select.dataset.column].textContent : row.dataset[select.name];
   const words = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
   const filter = () => {
     const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
     for (const row of rows) {
       const fits = wanted.every((word) => words.get(row).includes(word))
-        && selects.every((select) => !select.value || row.dataset[select.name] === select.value);
+        && selects.every((select) => !select.value || value(row, select) === select.value);
       row.hidden = !fits;
       shown += fits;
     }

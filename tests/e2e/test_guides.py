@@ -58,7 +58,7 @@ def test_external_anonymiser(newcomer):
 
 def test_own_attacker(newcomer):
     newcomer(*printed("docs/attackers.md", "One class"))
-    assert attackers(newcomer, "mcadams") == {"my_spectrum", "my_spectrum_plda"}
+    assert attackers(newcomer, "mcadams") >= {"my_spectrum", "my_spectrum_plda"}
     example = printed("docs/attackers.md", "One class")[0].partition("<<'PYTHON'\n")[2].partition("PYTHON\n")[0]
     assert len(example.splitlines()) <= 20
 
@@ -66,7 +66,7 @@ def test_own_attacker(newcomer):
 @pytest.mark.nightly
 def test_vectors_made_elsewhere(newcomer):
     newcomer(*printed("docs/attackers.md", "Vectors made elsewhere"))
-    assert attackers(newcomer, "mcadams") == {"elsewhere"}
+    assert "elsewhere" in attackers(newcomer, "mcadams")
 
 
 @pytest.mark.nightly

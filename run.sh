@@ -9,6 +9,7 @@ recipe=mini               # a directory in egs/
 corpus=                   # directory of the corpus; default: egs/<recipe>/corpus
 lists=                    # official lists of enrolments and trials; without them such recipes rebuild the protocol
 full=false                # true: all trials of the embedded corpus; false: a balanced subset
+data=data                 # directory of the sets; those of recipes that differ need one each, such as data_vpc2026
 anonymizer=mcadams        # a hook script, or the name of a directory in local/anon
 anonymized=               # directory of anonymised files to evaluate instead of running a hook
 allow_missing=false       # true: leave out and count trials whose anonymised files are missing
@@ -54,6 +55,7 @@ Results that are up to date are skipped.
   --corpus DIR                  directory of the corpus (egs/<recipe>/corpus)
   --lists DIR                   official lists of enrolments and trials, for recipes of challenges
   --full true|false             all trials, or a balanced subset ($full)
+  --data DIR                    directory of the sets, data…; results of data_x are in exp_x ($data)
   --anonymizer HOOK             hook script, or a name in local/anon ($anonymizer)
   --anon-options 'STRING'       options for the hook
   --anon-nj N                   jobs of the hook at a time (as --nj)
@@ -110,5 +112,5 @@ stage 10 utility "utility: word error rate, pitch correlation"
 stage 11 results "results: table, files of the challenge, LaTeX, figures, report"
 stage 12 submission "submission package"
 
-run_stages recipe corpus lists full anonymizer anonymized allow_missing anon_options anon_nj overwrite anon_level train_level system attackers without allow_scratch calibrate asr \
+run_stages recipe corpus lists full data anonymizer anonymized allow_missing anon_options anon_nj overwrite anon_level train_level system attackers without allow_scratch calibrate asr \
   train_asr quality srd_sets population utterances edition published description nj seed bootstrap cmd doctor dry_run

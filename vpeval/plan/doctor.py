@@ -22,7 +22,7 @@ from vpeval.corpora.table import NAME as TABLE
 from vpeval.corpora.table import read_table_corpus
 from vpeval.data.layout import first_few
 from vpeval.plan.absent import absent_sets
-from vpeval.plan.plan import DATA, Plan
+from vpeval.plan.plan import Plan
 
 State = Literal["ok", "warn", "fail"]
 COSTS = Path("conf/costs.yaml")
@@ -99,8 +99,8 @@ def estimate(plan: Plan, costs: dict[str, object], missing_models: int = 0) -> N
 def speech_of(plan: Plan, known: dict[str, list[float]]) -> tuple[float, float] | None:
     """Seconds of evaluated and of training speech: of the sets that stage 0 made, or as it is `known` of a recipe."""
     sides = [plan.recipe.eval_sets, plan.recipe.train_sets]
-    absent = absent_sets(plan.recipe.recipe, DATA)
-    tables = [[DATA / name / "utt2dur" for name in side if name not in absent] for side in sides]
+    absent = absent_sets(plan.recipe.recipe, plan.data)
+    tables = [[plan.data / name / "utt2dur" for name in side if name not in absent] for side in sides]
     if all(path.is_file() for side in tables for path in side):
         evaluated, trained = (sum(sum(map(float, read_table(path).values())) for path in side) for side in tables)
         return evaluated, trained
@@ -126,7 +126,7 @@ def _corpus(plan: Plan) -> Check:
         return Check("corpus", "fail", str(error))
     if lost:
         return Check("corpus", "fail", f"{place} lacks {len(lost)} audio files ({first_few(lost)}); get it again")
-    if absent := absent_sets(plan.recipe.recipe, DATA):
+    if absent := absent_sets(plan.recipe.recipe, plan.data):
         return Check("corpus", "warn", f"{place}: stage 0 found nothing for {first_few(sorted(absent))}")
     return Check("corpus", "ok", str(place))
 

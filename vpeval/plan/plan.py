@@ -28,11 +28,11 @@ from vpeval.plan.recipe import Pair, Recipe, read_recipe
 from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
 from vpeval.records.record import RECORDS, read_records
 
-DATA, EXP = Path("data"), Path("exp")
 ASR_PROFILE = Path("conf/asr/train/ctc_mini.yaml")
 """How recognisers are trained."""
 _UTTS = "1,3,30"  # the conversations of the legal paper
 _SYSTEM = re.compile(r"[a-z0-9_]+")
+_ROOT = re.compile(r"data[A-Za-z0-9_.-]*")
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class Settings:
     corpus: str = ""
     lists: str = ""
     full: bool = False
+    data: str = "data"
     anonymizer: str = "mcadams"
     anonymized: str = ""
     allow_missing: bool = False
@@ -177,9 +178,14 @@ class Plan:
     """Attackers whose results are not shown because a person said so."""
 
     @property
+    def data(self) -> Path:
+        """The root of the data directories."""
+        return Path(self.settings.data)
+
+    @property
     def exp(self) -> Path:
-        """Everything that is made of this corpus."""
-        return EXP / self.recipe.recipe
+        """Everything that is made of this corpus; results of other sets are elsewhere: of data_x in exp_x."""
+        return Path(f"exp{self.settings.data.removeprefix('data')}") / self.recipe.recipe
 
     @property
     def run(self) -> Path:
@@ -205,7 +211,7 @@ class Plan:
 
     def prepared(self) -> Plan:
         """The plan without what stage 0 could not make."""
-        return replace(self, recipe=without_absent(self.recipe, DATA))
+        return replace(self, recipe=without_absent(self.recipe, self.data))
 
     @property
     def edition(self) -> str:
@@ -239,15 +245,15 @@ class Plan:
 
     def original(self, name: str) -> Path:
         """The data directory of a set."""
-        return DATA / name
+        return self.data / name
 
     def anonymised(self, name: str, system: str = "") -> Path:
         """The data directory of a set after anonymisation by a system (that under test)."""
-        return DATA / version(name, system or self.system, "a")
+        return self.data / version(name, system or self.system, "a")
 
     def data_of(self, name: str, side: str) -> Path:
         """The data directory of a set, original (o) or anonymised by the system under test (a)."""
-        return DATA / version(name, self.system, side)
+        return self.data / version(name, self.system, side)
 
     def trials_of(self, attack: Attack, pair: Pair) -> Path:
         """The data directory of the trials of an attack: an anonymised set may lack some of them."""
@@ -492,6 +498,11 @@ def make_plan(settings: Settings) -> Plan:
         there = " ".join(sorted(path.parent.name for path in Path("egs").glob("*/recipe.conf")))
         raise InputError(f"no recipe '{settings.recipe}'; there are: {there}")
     recipe = read_recipe(conf)
+    if not _ROOT.fullmatch(settings.data):
+        raise InputError(
+            f"--data {settings.data}: use the name of a directory here that begins with 'data', such as "
+            f"data_{settings.recipe}; it may be a link to another disk"
+        )
     if settings.population == 1:
         raise InputError("--population 1: nobody is hidden among nobody else; give a number of at least 2")
     for name in published_editions(settings):

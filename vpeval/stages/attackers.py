@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vpeval.asv.attackers import ORIGINAL, PRETRAINED
 from vpeval.core.errors import InputError
-from vpeval.plan.plan import DATA, Plan, attacker_conf
+from vpeval.plan.plan import Plan, attacker_conf
 from vpeval.stages.anonymisation import anonymise
 from vpeval.stages.base import require_outputs
 
@@ -48,7 +48,7 @@ def embed(plan: Plan) -> None:
 
     for name, conf in plan.encoders().items():
         require_outputs(4, conf)
-        sets = [DATA / version for version in plan.versions(name)]
+        sets = [plan.data / version for version in plan.versions(name)]
         require_outputs(0, *(plan.original(one) for one in plan.recipe.voice_sets))
         require_outputs(3, *sets)
         settings = plan.settings

@@ -14,7 +14,7 @@ from vpeval.jobs.stamps import stale_source
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.measures.audit import Finding
 from vpeval.measures.base import Measure, Result
-from vpeval.plan.plan import DATA, Plan
+from vpeval.plan.plan import Plan, Settings
 
 log = logging.getLogger(__name__)
 LIMITS = Path("conf/verdict.yaml")
@@ -74,9 +74,14 @@ def make_results(found: Sequence[Result]) -> None:
 
 def maker_of(path: Path) -> int:
     """The stage that makes a path."""
-    if path.parts[:1] == (DATA.name,):
+    if path.parts and path.parts[0].startswith("data"):
         return 3
     return next((stage for kind, stage in _MAKERS.items() if kind in path.parts), 5)
+
+
+def data_words(plan: Plan, option: str) -> list[str]:
+    """The option of a script that names the data root, where it is not the usual one."""
+    return [option, str(plan.data)] if plan.settings.data != Settings.data else []
 
 
 def refuse_outdated(paths: Iterable[Path]) -> None:

@@ -21,13 +21,13 @@ from vpeval.jobs.stamps import accepted_code
 from vpeval.jobs.steps import Step, bring_up_to_date
 from vpeval.measures.audit import FILE, UTILITY_FILE
 from vpeval.measures.base import RECORDS
-from vpeval.plan.plan import DATA, Plan, published_editions
+from vpeval.plan.plan import Plan, published_editions
 from vpeval.records.metrics import known_metrics
 from vpeval.records.names import ACCEPTED_CODE, ORIGINAL, remarks
 from vpeval.records.record import Record, read_records
 from vpeval.results.latex import write_latex
 from vpeval.results.load import load
-from vpeval.stages.base import LIMITS, refuse_outdated, results, step_of
+from vpeval.stages.base import LIMITS, data_words, refuse_outdated, results, step_of
 from vpeval.stages.origin import made_by, with_origin
 
 log = logging.getLogger(__name__)
@@ -114,7 +114,7 @@ def annotate(plan: Plan, records: list[Record]) -> list[Record]:
     from vpeval.measures.audit import with_warnings
     from vpeval.records.names import LEFT_OUT, MISSING, PROTOCOL
 
-    statuses = read_protocol(DATA, plan.recipe.recipe)
+    statuses = read_protocol(plan.data, plan.recipe.recipe)
     missing = {name: read_missing(plan.anonymised(name)) for name in plan.recipe.eval_sets}
     notes: dict[str, dict[str, str]] = {}
     missing_notes: dict[str, dict[str, str]] = {}
@@ -209,13 +209,14 @@ def _figures_step(plan: Plan) -> Step:
 
 def _figures_command(plan: Plan) -> list[str]:
     logs = [word for name, path in _training_logs(plan).items() for word in ("--training-log", f"{name}={path}")]
-    return ["local/plot_figures.py", "--edition", plan.edition, *logs, str(plan.run), str(plan.run / "figures")]
+    options = [*data_words(plan, "--data-dir"), "--edition", plan.edition, *logs]
+    return ["local/plot_figures.py", *options, str(plan.run), str(plan.run / "figures")]
 
 
 def _draw(plan: Plan, out: Path) -> str:
     from vpeval.figures.run_results import load_results
 
-    found = load_results([plan.run / TABLE], training=_training_logs(plan))
+    found = load_results([plan.run / TABLE], plan.data, _training_logs(plan))
     count = WRITE_FIGURES.load()(found, out / "figures", plan.edition)
     return f"{count} figures"
 
@@ -262,7 +263,7 @@ def _report_command(plan: Plan) -> list[str]:
     settings = plan.settings
     options = {"edition": plan.edition, "command-line": settings.command, "note": plan.recipe.report_note}
     options |= {"population": str(settings.population or ""), "utterances": str(settings.utterances or "")}
-    words = [f"--{name}={value}" for name, value in options.items() if value]
+    words = [*data_words(plan, "--data-dir"), *(f"--{name}={value}" for name, value in options.items() if value)]
     return ["local/make_report.py", *words, str(plan.run), str(plan.run / "report.html")]
 
 
@@ -271,7 +272,7 @@ def _report(plan: Plan, out: Path) -> str:
     from vpeval.report.legal_criteria import UseCase
     from vpeval.report.page import Context
 
-    found = load_results([plan.run / TABLE])
+    found = load_results([plan.run / TABLE], plan.data)
     case = UseCase(plan.settings.population, plan.settings.utterances)
     context = Context(plan.run / "figures", plan.settings.command, plan.recipe.report_note, plan.edition, case)
     page = BUILD_REPORT.load()(found, context)
@@ -318,15 +319,15 @@ def _sources(plan: Plan, compared: Sequence[Path]) -> list[Path]:
 
 def _comparison_command(plan: Plan, compared: Sequence[Path]) -> list[str]:
     settings = plan.settings
-    options = ["--edition", plan.edition, "--bootstrap", str(settings.bootstrap)]
+    options = [*data_words(plan, "--data"), "--edition", plan.edition, "--bootstrap", str(settings.bootstrap)]
     options += [f"--published={edition}" for edition in published_editions(settings)]
     return ["local/compare.py", *options, str(plan.exp / "comparison"), *map(str, sorted(compared))]
 
 
 def _compare(plan: Plan, compared: Sequence[Path], left_out: Sequence[str], out: Path) -> str:
     # It is the same for all seeds, as it holds the systems of all of them.
-    resamples = plan.settings.bootstrap
-    COMPARE.load()(out, _sources(plan, compared), edition=plan.edition, resamples=resamples, left_out=left_out)
+    options = {"edition": plan.edition, "data": plan.data, "resamples": plan.settings.bootstrap, "left_out": left_out}
+    COMPARE.load()(out, _sources(plan, compared), **options)
     return f"comparison of {len(compared)} systems"
 
 

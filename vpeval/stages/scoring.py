@@ -14,7 +14,7 @@ from vpeval.measures.base import RECORDS
 from vpeval.plan.plan import Plan
 from vpeval.records.names import ORIGINAL
 from vpeval.records.record import Record, read_records
-from vpeval.stages.base import LIMITS, log_findings, make_results, results
+from vpeval.stages.base import LIMITS, data_words, log_findings, make_results, results
 
 
 def verify(plan: Plan) -> None:
@@ -65,7 +65,8 @@ def _audit_commands(plan: Plan) -> list[list[str]]:
     runs = dict.fromkeys((plan.run_of(ORIGINAL), plan.run))
     files = [str(plan.original_embeddings[encoder]), str(plan.run / audit.FILE), *map(str, runs)]
     names = " ".join(attacker.name for attacker in sorted(plan.attackers, key=lambda one: one.mode == FUSION))
-    return [["local/audit_attacker.py", "--edition", plan.edition, "--attackers", names, plan.system, *files]]
+    options = [*data_words(plan, "--data"), "--edition", plan.edition, "--attackers", names]
+    return [["local/audit_attacker.py", *options, plan.system, *files]]
 
 
 def _scored(plan: Plan) -> list[Path]:

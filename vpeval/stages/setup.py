@@ -21,7 +21,7 @@ from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.stamps import NOT_MADE
 from vpeval.jobs.steps import Step, bring_up_to_date, log_commands
 from vpeval.plan.absent import absent_sets
-from vpeval.plan.plan import DATA, Plan
+from vpeval.plan.plan import Plan
 from vpeval.stages.base import require_outputs
 
 log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ def data_step(plan: Plan) -> DataStep:
     options = {"recipe": recipe.recipe, "full": settings.full}
     return DataStep(
         stage=0,
-        out=DATA,
+        out=plan.data,
         files=tuple(sets),
         inputs=tuple(inputs),
         options=options if plan.is_ours else {**options, "corpus": _outline(plan.corpus)},
@@ -89,7 +89,7 @@ def _preparation(plan: Plan) -> list[str]:
     # Sets and trials are the same for every seed, so that runs with different seeds can be compared.
     options = ["--full", str(settings.full).lower()]
     options += ["--lists", settings.lists] if settings.lists else []
-    return [str(program), *options, *map(str, (*conf, plan.corpus, DATA))]
+    return [str(program), *options, *map(str, (*conf, plan.corpus, plan.data))]
 
 
 def _prepare(plan: Plan, out: Path) -> str:
@@ -97,7 +97,7 @@ def _prepare(plan: Plan, out: Path) -> str:
     if guard.run(command):
         raise InputError("failed (see above)", command[0])
     utts, inspected = 0, dict[str, Inspected]()
-    absent = absent_sets(recipe.recipe, DATA)
+    absent = absent_sets(recipe.recipe, plan.data)
     for name in (*recipe.eval_sets, *recipe.train_sets, *recipe.pool_sets):
         if name in absent:
             continue
@@ -111,7 +111,7 @@ def _prepare(plan: Plan, out: Path) -> str:
         if errors := [problem for problem in problems if problem.severity == "error"]:
             raise InputError(f"has {len(errors)} faults; run utils/validate_data_dir.py {directory}", directory)
         utts += count
-    silent = [name for name in recipe.speech_sets if name not in absent and not (DATA / name / "text").is_file()]
+    silent = [name for name in recipe.speech_sets if name not in absent and not (plan.data / name / "text").is_file()]
     if silent:
         log.warning(f"{first_few(silent)}: no text, so that word error rates are left out")
     return f"{len(recipe.eval_sets)} evaluation sets of {recipe.recipe} and their training data, {utts} utterances"

@@ -50,7 +50,10 @@ def partition_means(records: Sequence[Record], edition: str) -> list[Record]:
 
 
 def columns(records: Sequence[Record], edition: str) -> list[Column]:
-    """The strongest attack on most systems and the words first, then who is found, weaker attacks and other numbers."""
+    """The strongest attack on most systems and the words first, then who is found, weaker attacks and other numbers.
+
+    Those of published numbers alone come last.
+    """
     shown = partition_means(records, edition)
     attacks = [_column(way, shown) for way in _ways(record for record in shown if is_eer(record.metric))]
     others = [
@@ -63,7 +66,11 @@ def columns(records: Sequence[Record], edition: str) -> list[Column]:
     others.sort(key=lambda column: (column.metric != "wer", rank(column.metric), column.way))
     words = [column for column in others if column.metric == "wer"]
     rest = others[len(words) :]
-    return [*attacks[:1], *words, *_found(records), *attacks[1:], *rest]
+    return sorted([*attacks[:1], *words, *_found(records), *attacks[1:], *rest], key=_is_published)
+
+
+def _is_published(column: Column) -> bool:
+    return all(PUBLISHED in record.notes for record in column.of.values())
 
 
 def _way(record: Record) -> str:
@@ -100,7 +107,7 @@ def _column(own: Sequence[Record], records: Iterable[Record]) -> Column:
 def _strongest_first(column: Column) -> tuple[object, ...]:
     own = [record for record in column.of.values() if record.system != ORIGINAL]
     badness = fmean(describe(record.metric).better * record.value for record in own)
-    return -len(own), -strength(own[0]), badness, column.way
+    return _is_published(column), -len(own), -strength(own[0]), badness, column.way
 
 
 def _found(records: Iterable[Record]) -> list[Column]:

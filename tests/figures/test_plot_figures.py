@@ -3,6 +3,7 @@ import logging
 import pytest
 from toy_runs import make_runs, run_script, write_table
 
+from vpeval.figures import catalogue
 from vpeval.figures.catalogue import CATALOGUE, write_figures
 from vpeval.figures.run_results import load_results
 
@@ -57,6 +58,13 @@ def test_a_mistake_is_one_message_and_no_output(tmp_path, args, message):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.fixture
+def few_figures(monkeypatch):
+    few = tuple(plot for plot in CATALOGUE if plot.name in ("eer", "g_vd", "det"))
+    monkeypatch.setattr(catalogue, "CATALOGUE", few)
+
+
+@pytest.mark.usefixtures("few_figures")
 def test_runs_and_published_tables_share_figures(tmp_path):
     original, run = make_runs(tmp_path)
     head = "table partition data gender metric attack kind system value"
@@ -73,10 +81,11 @@ def test_runs_and_published_tables_share_figures(tmp_path):
     assert all(f">{name}<" in text for name in ("toy", "X1†‡", "X2†‡"))
 
 
+@pytest.mark.usefixtures("few_figures")
 def test_the_comparison_of_several_systems_has_no_figures_of_one(tmp_path):
     original, run = make_runs(tmp_path)
     results = load_results([original, run], tmp_path / "data")
     write_figures(results, tmp_path / "all", "2020", ("svg",))
     write_figures(results, tmp_path / "many", "2020", ("svg",), many=True)
     names = [{path.stem for path in (tmp_path / place).glob("[!.]*")} for place in ("all", "many")]
-    assert {plot.name for plot in CATALOGUE if plot.many} & names[0] == names[1] < names[0]
+    assert names == [{"eer", "g_vd", "det"}, {"eer", "g_vd"}]

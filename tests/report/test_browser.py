@@ -1,5 +1,7 @@
 """The report in a real browser: Chromium, driven by Playwright."""
 
+from dataclasses import replace
+
 import pytest
 
 from vpeval.figures.run_results import load_results
@@ -48,6 +50,20 @@ def test_the_page_is_as_wide_as_the_screen(open_page, width):
     assert page.locator("h1").is_visible()
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_name_of_a_system_may_be_long(browser, toy, tmp_path, width):
+    results = load_results([toy / "runs/original", toy / "runs/toy"], toy / "data")
+    names = {"original": "original", "toy": "anonymiserwithanameoffortycharactersgaps"}
+    entries = [replace(e, record=e.record.tagged({"system": names[e.record.system]})) for e in results.entries]
+    (tmp_path / "report.html").write_text(build(replace(results, entries=entries), Context(toy / "figures")))
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.goto((tmp_path / "report.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    cut = "[...document.querySelectorAll('h1, p, td, th, dt, dd')].filter((e) => e.scrollWidth > e.clientWidth + 1)"
+    assert page.evaluate(f"{cut}.map((e) => e.textContent)") == []
+    page.close()
+
+
 def test_the_table_is_sorted_and_filtered(open_page):
     page = open_page()
     assert page.locator("#search").is_hidden()
@@ -57,10 +73,10 @@ def test_the_table_is_sorted_and_filtered(open_page):
     assert shown.count() == 6
     assert page.locator("#count").inner_text().startswith("6 of ")
     page.get_by_role("button", name="Value").click()
-    values = shown.locator("td.strong").all_inner_texts()
+    values = shown.locator("td:nth-child(7)").all_inner_texts()
     assert [text.split()[0] for text in values] == ["4.00", "4.00", "15.00", "15.00", "30.00", "30.00"]
     page.get_by_role("button", name="Value").press("Enter")
-    assert shown.locator("td.strong").first.inner_text().startswith("30.00")
+    assert shown.locator("td:nth-child(7)").first.inner_text().startswith("30.00")
     assert page.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
     page.get_by_label("System").select_option("original")
     assert shown.count() == 2
@@ -103,8 +119,8 @@ def test_all_numbers_are_shown_without_scripts(open_page, width):
     assert page.locator(".filter").is_hidden()
 
 
-def test_the_key_numbers_are_visible_at_once(open_page):
+def test_verdict_and_worst_cases_are_visible_at_once_and_the_key_numbers_without_a_click(open_page):
     page = open_page()
+    assert page.locator(".worst-cases").bounding_box()["y"] < 1100
     cells = page.locator("#key-numbers tbody tr").first.locator("td").all_inner_texts()
     assert [cell.split("\n")[0] for cell in cells] == ["50", "4.00", "15.00"]
-    assert page.locator("#key-numbers").bounding_box()["y"] < 1300

@@ -30,7 +30,7 @@ from vpeval.report.number_tables import SYSTEM_FILTERS, numbers, show_range, sor
 from vpeval.report.page import InlineFigure, audit_findings, colour_variables, inline_svg, render
 from vpeval.report.verdict import Verdict, judge
 from vpeval.results import significance
-from vpeval.results.load import Source, load, read_all
+from vpeval.results.load import Source, load_comparable, read_all
 from vpeval.results.origins import footnotes, mark
 from vpeval.results.overview import Standing, overview, ranking, render_ranking
 from vpeval.results.resampled import measured
@@ -130,28 +130,32 @@ def compare(
 
     Differences are those of all pairs of systems, or of all systems from `versus`, if both were measured in the same
     way. They need the scores and transcripts of the tables. `data` holds the data directories with the trials.
-    `left_out` are sentences about what is not compared.
+    `left_out` are sentences about what is not compared, besides those about numbers that are not alike. The verdict on
+    a system rests on these numbers, too.
     """
     given = [one if isinstance(one, Source) else Source(Path(one)) for one in sources]
-    records, limit, rules = load(given), read_limits().significance, rules_for(edition)
-    tables = {record.identity: path for record, path in reversed(read_all(given))}
+    alike, limit, rules = load_comparable(given), read_limits().significance, rules_for(edition)
+    records = alike.records
+    everything = {record.identity: (record, path) for record, path in reversed(read_all(given))}
+    tables = {identity: path for identity, (_, path) in everything.items()}
+    measurements = [record for record, _ in reversed(everything.values())]
     found = measured(((record, tables[record.identity]) for record in records), edition)
     systems = dict.fromkeys(one.record.system for one in found)
     if versus and versus not in systems:
         known = ", ".join(systems) or "none"
         raise InputError(f"no scores of system '{versus}' to compare with; there are those of: {known}")
     entries = [Entry(record, tables[record.identity].parent, attack_model(record)) for record in records]
-    results = Results(entries, list(dict.fromkeys(tables.values())), data)
+    results = Results(entries, [source.path for source in given], data)
     compared = Compared(
         results,
         records,
         edition,
         rules,
-        _verdicts(results, edition),
+        _verdicts(measurements, edition),
         columns(records, edition),
         over_seeds(records, edition),
-        lacking_attacks(records, edition),
-        left_out,
+        lacking_attacks(measurements, edition),
+        [*left_out, *alike.left_out],
         significance.differences(found, data, versus, resamples, seed),
         ranking(records, rules),
     )
@@ -166,10 +170,11 @@ def compare(
     return text
 
 
-def _verdicts(results: Results, edition: str) -> list[Verdict]:
+def _verdicts(records: Sequence[Record], edition: str) -> list[Verdict]:
     """The verdict on every system that was run, each by all attackers that attacked it; none on published numbers."""
     limits = read_limits().verdict
-    own = [record for record in results.records if PUBLISHED not in record.notes]
+    own = [record for record in records if PUBLISHED not in record.notes]
+    results = Results([Entry(record, Path(), attack_model(record)) for record in own], [], Path())
     eer = headline_eer((record.metric for record in own), edition)
     systems = dict.fromkeys(record.system for record in own if record.system != ORIGINAL)
     return [judge(results, name, edition, eer, limits) for name in systems]

@@ -110,10 +110,26 @@ def test_a_system_has_two_representations_on_top_of_each_other(results, name, pa
 
 def test_more_than_two_representations_have_rows_of_their_own(results):
     third = [
-        replace(e, record=replace(e.record, attacker="third")) for e in results.entries if e.record.metric == "srd_max"
+        replace(e, record=replace(e.record, attacker="third"))
+        for e in results.entries
+        if (e.record.metric, e.record.attacker) == ("srd_max", "second")
     ]
     figure = drawn(similarity_charts.rank_histograms, replace(results, entries=[*results.entries, *third]))
     assert [len(shares(axis)) for axis in panels(figure)] == [2, 2, 1, 1]
+
+
+def test_representations_that_are_compared_in_one_way_are_paired(results):
+    def srd(attacker, similarity):
+        record = next(e for e in results.entries if e.record.metric == "srd_max").record
+        return replace(record, attacker=attacker).with_params({"similarity": similarity})
+
+    def pairs(*attackers):
+        entry = results.entries[0]
+        return similarity_charts._pairs([replace(entry, record=srd(*one)) for one in attackers])
+
+    plda = ("ecapa_plda", "llr")
+    assert pairs(("ecapa", "cosine"), plda) == [["ecapa", "ecapa_plda"]]
+    assert pairs(("ecapa", "cosine"), plda, ("nontimbral", "cosine")) == [["ecapa", "nontimbral"], ["ecapa_plda"]]
 
 
 def test_systems_share_an_axis_and_original_speech_has_its_own(results):

@@ -160,12 +160,10 @@ def _rank_panels(results: Results, belongs: Callable[[Entry], bool]) -> Figure |
     entries = [entry for entry in found if entry.file("ranks") and belongs(entry)]
     if not entries:
         return None
-    kinds = list(dict.fromkeys(representation(entry.record) for entry in entries))
-    order = sorted({(kinds.index(representation(e.record)), e.record.attacker): None for e in entries})
-    names = [attacker for _, attacker in order]
+    pairs = _pairs(entries)
+    names = [name for pair in pairs for name in pair]
     colours = {name: _REPRESENTATIONS[place % len(_REPRESENTATIONS)] for place, name in enumerate(names)}
     groups: dict[str, list[str]] = {}
-    pairs = [names[k : k + 2] for k in range(0, len(names), 2)]
     for pair in pairs:
         have = {entry.record.system for entry in entries if entry.record.attacker in pair}
         groups[", ".join(pair)] = [name for name in results.systems if name in have]
@@ -201,6 +199,17 @@ def _rank_panels(results: Results, belongs: Callable[[Entry], bool]) -> Figure |
     ]
     legend(figure, handles)
     return figure
+
+
+def _pairs(entries: Sequence[Entry]) -> list[list[str]]:
+    """Attackers two by two: those whose vectors are compared in the same way first, then those that are left over."""
+    kinds: dict[str, list[str]] = {}
+    for entry in entries:
+        names = kinds.setdefault(str(entry.record.params.get("similarity", "cosine")), [])
+        names += [entry.record.attacker] * (entry.record.attacker not in names)
+    pairs = [names[k : k + 2] for names in kinds.values() for k in range(0, len(names) - 1, 2)]
+    left = [names[-1] for names in kinds.values() if len(names) % 2]
+    return pairs + [left[k : k + 2] for k in range(0, len(left), 2)]
 
 
 def _representation_title(attacker: str, entries: Sequence[Entry]) -> str:

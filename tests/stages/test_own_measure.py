@@ -81,12 +81,12 @@ def test_its_scorer_gives_the_number_of_the_run(tree):
 
 def test_a_new_module_makes_no_other_result_again(tree):
     assert made(tree.first) > {"VSM_ecapa-toy_dev_trials_f"}
-    assert made(tree.followed) == {"voice_shift-toy_dev_trials_f", "voice_shift-toy_dev_trials_m"}
+    assert made(tree.followed) == {"voice_shift_ecapa-toy_dev_trials_f", "voice_shift_ecapa-toy_dev_trials_m"}
 
 
 def test_a_change_of_the_module_makes_its_results_again_and_no_others(tree):
     module = tree.path / MODULE
     module.write_text(module.read_text().replace("mean.mean, counts", "2 * mean.mean / 2, counts"))
     output = tree(MEASURED)
-    assert made(output) == {"voice_shift-toy_dev_trials_f", "voice_shift-toy_dev_trials_m"}
+    assert made(output) == {"voice_shift_ecapa-toy_dev_trials_f", "voice_shift_ecapa-toy_dev_trials_m"}
     assert output.count(": again, changed: module vpeval/measures/voice_shift.py\n") == 2

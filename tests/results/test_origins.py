@@ -69,6 +69,18 @@ def test_the_system_of_another_recipe_gets_its_name():
     assert {record.notes.get(OTHER_DATA) for record in found if record.recipe == "mini"} == {"mini"}
 
 
+def test_the_strongest_attack_on_the_system_of_another_recipe_names_its_attacker():
+    chosen = {"chosen": "ecapa", "chosen_condition": "aa", "sets": 2}
+    strongest = [
+        Record("strongest_attack", 0.3, 0.15, 0.45, {"eer": "eer_threshold"}, {}, chosen, recipe, "mine", name)
+        for recipe, name in (("vpc2024", "libri_test"), ("mini", "mini_test"))
+    ]
+    found = told_apart([*run("mine"), *run("mine", "mini", ["mini"]), *strongest])
+    assert [record.notes["chosen"] for record in found[-2:]] == ["ecapa", "ecapa (mini)"]
+    eers = [record for record in means(found) if record.metric == "eer_threshold" and record.condition == "aa"]
+    assert [(record.lower, record.upper) for record in eers] == [(0.15, 0.45)] * 2
+
+
 def test_records_without_a_recipe_belong_to_the_first_one():
     own = [*run("mine", ""), *run("other")]
     assert told_apart(own) == own

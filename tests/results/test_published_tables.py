@@ -84,6 +84,7 @@ def test_all_values_of_the_supplement_are_records():
     ("line", "before", "after", "words"),
     [
         (2, "8.1", "8,1", "value '8,1' is no number"),
+        (2, "8.1", "8" * 400, "is no number such as 48.91"),
         (3, "43.20", "143.2", "a eer_kaldi of 1.432 cannot be"),
         (3, "\t\tX1", "\tX1", "has 8 columns, not 9"),
         (3, "X1", "", "system '' is no name"),

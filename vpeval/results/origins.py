@@ -17,6 +17,8 @@ from vpeval.records.record import Record
 
 DAGGER, DOUBLE_DAGGER = "†", "‡"
 """The marks of a published number, and of one on other data."""
+_CHOSEN = "chosen"
+"""The note that names the attacker of a strongest attack."""
 _AVERAGES = ("dev", "test")
 _Origin = tuple[bool, str]
 _Kind = tuple[str, str]
@@ -43,8 +45,12 @@ def told_apart(records: Sequence[Record]) -> list[Record]:
             for tag, clashes in renamed.items()
             if (origin, getattr(record, tag)) in clashes
         }
-        data = others.get((origin, record.system, _kind(record)))
-        found.append(replace(record.tagged(names), notes={**record.notes, OTHER_DATA: data} if data else record.notes))
+        notes = dict(record.notes)
+        if (origin, notes.get(_CHOSEN)) in renamed["attacker"]:
+            notes[_CHOSEN] = f"{notes[_CHOSEN]} ({_label(origin, 'attacker')})"
+        if data := others.get((origin, record.system, _kind(record))):
+            notes[OTHER_DATA] = data
+        found.append(replace(record.tagged(names), notes=notes))
     return found
 
 

@@ -70,7 +70,7 @@ _ATTACKS = {
 }
 _VERIFICATION = ("eer", "eer_rocch", "cllr", "min_cllr", "dsys", "zebra_population", "zebra_individual")
 _SIMILARITY = ("g_vd", "deid")
-_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,5})(\.\d{1,9})?")  # of so many digits, the same text comes out again
 
 
 @dataclass(frozen=True)

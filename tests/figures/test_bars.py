@@ -12,6 +12,7 @@ from matplotlib.patches import Rectangle
 from vpeval.figures.catalogue import CATALOGUE
 from vpeval.figures.drawing import model_colour
 from vpeval.figures.run_results import Results, load_results
+from vpeval.figures.system_axis import short_names
 from vpeval.records.names import IGNORANT, LAZY, ORIGINAL, SEMI
 
 
@@ -80,10 +81,8 @@ def test_systems_are_ordered_by_female_speakers_and_the_lazy_informed_attack(met
         for e in results.select(metric)
         if e.attack_model == LAZY and e.record.set == "toy_test_trials_f"
     }
-    wanted = [ORIGINAL, *sorted(lazy, key=lazy.__getitem__)]
-    assert [[label.split("…")[0] for label in names(axis)] for axis in figure.axes] == [
-        [name if len(name) <= 26 else name[:17] for name in wanted]
-    ] * 2
+    wanted = short_names([ORIGINAL, *sorted(lazy, key=lazy.__getitem__)])
+    assert [names(axis) for axis in figure.axes] == [list(wanted.values())] * 2
     assert "order of their values for female speakers, lazy-informed" in notes(figure)
 
 

@@ -137,11 +137,12 @@ def _style(results: Results, system: str) -> dict[str, Any]:
 
 def _finish(results: Results, figure: Figure, axes: Sequence[Axes], pairs: Sequence[Pair]) -> None:
     """Limits, a legend of the systems, and what a reader must know."""
-    names = {other.record.metric: describe(other.record.metric) for _, other in pairs}
+    # Cllr has no upper limit: values of badly calibrated scores would hide all others.
+    costs = [other.record.value for _, other in pairs if other.record.metric == "cllr"]
+    wide = bool(costs) and 0 < 20 * min(costs) < max(costs)
     for axis in axes:
         axis.margins(0.06)
-        values = [value for line in axis.lines for value in line.get_ydata()]
-        if values and min(values) > 0 and max(values) > 20 * min(values) and "cllr" in names:
+        if wide:
             axis.set_yscale("log")
             axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             axis.yaxis.set_minor_formatter(NullFormatter())
@@ -181,8 +182,8 @@ def _plane(points: Sequence[Record], costs: Mapping[str, Record], classes: Seque
     for level in (*(100 * least for least in classes), chance):
         axis.axhline(level, color=MUTED, linewidth=0.8, linestyle="-" if level == chance else ":", zorder=1)
         label = "chance" if level == chance else f"{level:g} %"
-        place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": 7, "color": MUTED}
-        axis.annotate(label, (1.01, level), **place)
+        look: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": 7, "color": MUTED}
+        axis.annotate(label, (1.01, level), **look)
     strongest = {record.system: record for record in points}
     for record in points:
         cost, model = costs[record.system], attack_model(record)

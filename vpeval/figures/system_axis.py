@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -17,14 +18,14 @@ from vpeval.results.origins import DAGGER, DOUBLE_DAGGER
 
 TICK_SIZE = 8.0  # points
 LETTER = 0.068  # the mean width of a letter of this size, in inches
-_LONGEST = 26  # letters of a name
+_LONGEST = 22  # letters of a name
 
 
 def short_names(systems: Iterable[str]) -> dict[str, str]:
     """Names that fit on an axis: long ones lose their middle, unless two would look the same.
 
     >>> short_names(["mcadams", "an_anonymiser_with_a_very_long_name"])
-    {'mcadams': 'mcadams', 'an_anonymiser_with_a_very_long_name': 'an_anonymiser_wit…ong_name'}
+    {'mcadams': 'mcadams', 'an_anonymiser_with_a_very_long_name': 'an_anonymiser…ong_name'}
     """
     short = {name: name if len(name) <= _LONGEST else f"{name[: _LONGEST - 9]}…{name[-8:]}" for name in systems}
     shown = list(short.values())
@@ -77,7 +78,12 @@ class Names:
 
     def draw(self, axis: Axes, systems: Sequence[str], places: Sequence[float], angle: int) -> None:
         """Write the names of the systems below an axis."""
-        align = {"rotation": angle, "rotation_mode": "anchor", "ha": "right", "va": "center" if angle == 90 else "top"}
+        align: dict[str, Any] = {
+            "rotation": angle,
+            "rotation_mode": "anchor",
+            "ha": "right",
+            "va": "center" if angle == 90 else "top",
+        }
         axis.set_xticks(places, [self.texts[name] for name in systems], **(align if angle else {}))
         for label, name in zip(axis.get_xticklabels(), systems, strict=True):
             label.set_color(self.colours[name])

@@ -162,9 +162,9 @@ def _trained_on(value: object, path: Path) -> tuple[str, tuple[str, ...]]:
     """What an attacker is trained on, and the similar systems to choose from where it is neither same nor original."""
     if value in (SAME, ORIGINAL):
         return str(value), ()
-    names = value if isinstance(value, list) else [value]
-    wrong = [name for name in names if not isinstance(name, str) or not name or name in (SAME, ORIGINAL)]
-    if wrong or not names or len(set(names)) < len(names):
+    given = value if isinstance(value, list) else [value]
+    names = [name for name in given if isinstance(name, str) and name and name not in (SAME, ORIGINAL)]
+    if not names or len(set(names)) < len(given):
         raise InputError("'trained_on' must be same, original, a system, or a list of different systems", path)
     return names[0], tuple(names)
 

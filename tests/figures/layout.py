@@ -8,8 +8,8 @@ from matplotlib.text import Text
 
 from vpeval.figures import drawing
 
-COLUMN, PAGE = 3.5, 7.2
-"""Widths of a column and of a page of two columns, in inches: a wider figure is scaled down to the page."""
+PAGE = 7.2
+"""The width of a page of two columns, in inches: a wider figure is scaled down to it."""
 LEAST = 6.5
 """The smallest letters at the size in print, in points."""
 _SLACK = 1.0  # pixels: boxes of letters that just touch

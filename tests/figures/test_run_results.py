@@ -3,6 +3,7 @@ from toy_runs import make_runs
 
 from vpeval.core.errors import InputError
 from vpeval.figures.run_results import load_results, read_side_file, speaker_values
+from vpeval.results.load import Source
 
 
 @pytest.fixture
@@ -13,14 +14,7 @@ def results(tmp_path):
 def test_original_comes_first_and_attackers_from_weak_to_strong(results):
     assert results.systems == ["original", "toy"]
     series = results.series(results.select("eer_kaldi"))
-    assert [results.title(each) for each in series] == ["original", "ignorant", "lazy-informed"]
-
-
-def test_the_system_is_named_where_there_are_several(tmp_path):
-    runs = [*make_runs(tmp_path, "a"), make_runs(tmp_path, "b")[1]]
-    results = load_results(runs, tmp_path / "data")
-    titles = [results.title(each) for each in results.series(results.select("eer_kaldi"))]
-    assert titles == ["original", "a, ignorant", "a, lazy-informed", "b, ignorant", "b, lazy-informed"]
+    assert [each.attack_model for each in series] == ["unprotected", "ignorant", "lazy-informed"]
 
 
 def test_the_configuration_of_an_attacker_says_what_it_was_trained_on(tmp_path):
@@ -57,3 +51,22 @@ def test_a_missing_side_file_is_an_error_and_an_unnamed_one_is_none(results):
     with pytest.raises(InputError, match="is missing"):
         read_side_file(entry, "ranks")
     assert read_side_file(entry, "curves") is None
+
+
+def test_a_result_file_of_a_challenge_has_the_name_that_it_is_given(tmp_path):
+    run = make_runs(tmp_path)[1]
+    text = "ASV-libri_test_enrolls-libri_test_trials_f_anon\n  EER: 47.260%\n  Cllr (min/act): 0.995/151.000\n"
+    (tmp_path / "RESULTS").write_text(text + "  ROCCH-EER: 47.000%\n")
+    results = load_results([run, Source(tmp_path / "RESULTS", "friend")], tmp_path / "data")
+    assert results.anonymised == ["toy", "friend"]
+    assert results.published == {"friend"}
+
+
+def test_two_different_numbers_of_a_system_are_an_error(tmp_path):
+    run = make_runs(tmp_path)[1]
+    changed = tmp_path / "changed/results.jsonl"
+    changed.parent.mkdir()
+    changed.write_text((run / "results.jsonl").read_text().replace('"value": 10.0', '"value": 11.0'))
+    with pytest.raises(InputError, match="a second, different wer for toy toy_test_asr a; give each run once"):
+        load_results([run, changed], tmp_path / "data")
+    assert load_results([run, Source(changed, "other")], tmp_path / "data").anonymised == ["toy", "other"]

@@ -40,10 +40,9 @@ MODEL_COLOURS = {
 """Colours of attack models: the stronger the attack, the darker, also in print without colours."""
 
 DARK_PAPER = "#14181e"
-COLUMN, PAGE = 3.5, 7.16
-"""The widths of one and of two columns of a paper, in inches. A wider figure would be scaled down, and its letters."""
+PAGE = 7.16
+"""The width of a page of two columns, in inches. A wider figure would be scaled down, and its letters."""
 MARKERS = {UNPROTECTED: "s", IGNORANT: "v", LAZY: "o", SIMILAR: "D", SEMI: "^"}
-LINES = {UNPROTECTED: "-", IGNORANT: (0, (2, 1.5)), LAZY: (0, (6, 1.5)), SIMILAR: (0, (6, 1.5, 1, 1.5)), SEMI: "-"}
 FORMATS = ("svg", "pdf", "png")
 LINE_STEP = 0.125
 """Inches from one line of small letters to the next."""

@@ -163,27 +163,6 @@ class Results:
     def _recipes(self) -> dict[str, str]:
         return {entry.record.system: entry.record.recipe for entry in self.entries}
 
-    def title(self, series: Series) -> str:
-        """The name of a series in legends: its system if there are several, and the attack."""
-        if series.system == ORIGINAL:
-            return ", ".join([ORIGINAL, *self.attack(series).split(", ")[1:]])
-        named = len(set(self.systems) - {ORIGINAL}) > 1 or not series.attack_model
-        return ", ".join(filter(None, [series.system if named else "", self.attack(series)]))
-
-    def attack(self, series: Series) -> str:
-        """The attack model of a series, and the attacker if several have this model."""
-        several = len(self._attackers.get(series[:2], ())) > 1
-        return f"{series.attack_model}, {series.attacker}" if series.attacker and several else series.attack_model
-
-    @cached_property
-    def _attackers(self) -> dict[tuple[str, str], set[str]]:
-        """The attackers of each system and attack model."""
-        found: dict[tuple[str, str], set[str]] = {}
-        for entry in self.entries:
-            if entry.attack_model:
-                found.setdefault(entry.series[:2], set()).add(entry.record.attacker)
-        return found
-
     def _rank(self, series: Series) -> tuple[int, int, str]:
         return self.systems.index(series.system), model_rank(series.attack_model), series.attacker
 

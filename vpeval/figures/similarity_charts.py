@@ -167,7 +167,8 @@ def _rank_panels(results: Results, belongs: Callable[[Entry], bool]) -> Figure |
     for pair in pairs:
         have = {entry.record.system for entry in entries if entry.record.attacker in pair}
         groups[", ".join(pair)] = [name for name in results.systems if name in have]
-    figure, cells = blocks(groups, _COLUMNS, height=1.25 + 2 * LINE_STEP)
+    width = min(PAGE, PAGE / 2 * max(map(len, groups.values())))
+    figure, cells = blocks(groups, _COLUMNS, height=1.25 + 2 * LINE_STEP, width=width)
     shown = {(entry.record.attacker, entry.record.system): entry for entry in entries}
     mean = {(e.record.attacker, e.record.system): e.record for e in results.select("srd_mean", estimator="empirical")}
     highest = {True: 0.0, False: 0.0}

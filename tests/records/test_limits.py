@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 import yaml
 
@@ -52,3 +54,15 @@ def test_a_limit_that_cannot_be_meant_is_an_error_with_its_name(changed, place, 
         read_limits(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert complaint in str(caught.value)
+
+
+def test_the_grades_are_documented_with_their_limits():
+    page = (FILE.parents[1] / "docs/metrics.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[2:4] for line in page.splitlines() if line.startswith(("| protects", "| hardly protects"))]
+    limits = read_limits().verdict
+    eers = [*(f"{100 * a:g} to {100 * b:g} %" for a, b in pairwise(limits.eer)), f"{100 * limits.eer[-1]:g} % or more"]
+    found = [
+        *(f"{100 * b:g} to {100 * a:g} %" for a, b in pairwise(limits.found)),
+        f"{100 * limits.found[-1]:g} % or less",
+    ]
+    assert [[cell.strip() for cell in row] for row in rows] == [list(row) for row in zip(eers, found, strict=True)]

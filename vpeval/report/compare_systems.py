@@ -197,9 +197,9 @@ def _text(compared: Compared, limit: float) -> list[str]:
         parts.append(significance.render_differences(compared.differences, limit))
     if compared.standings:
         parts.append(render_ranking(compared.standings, compared.rules))
-    for title, lines in (("Remarks", _remarks(compared)), ("Left out", compared.left_out)):
-        if lines:
-            parts.append(f"{title}\n" + "".join(f"{line}\n" for line in lines))
+    for title, sentences in (("Remarks", _remarks(compared)), ("Left out", compared.left_out)):
+        if sentences:
+            parts.append(f"{title}\n" + "".join(f"{sentence}\n" for sentence in sentences))
     return parts
 
 

@@ -18,8 +18,7 @@ from vpeval.networks.configs import find_config
 from vpeval.records.limits import VerdictLimits
 from vpeval.records.metrics import describe
 from vpeval.records.names import ATTACK_MODELS, IGNORANT, LEGAL_NAMES, UNPROTECTED
-from vpeval.report.attacks import TRAINED_ON
-from vpeval.report.verdict import WORDS
+from vpeval.report.verdict import TRAINED_ON, WORDS
 
 _COMPARED = {UNPROTECTED: ("original", "original"), IGNORANT: ("original", "anonymised")}
 _ANONYMISED = ("anonymised", "anonymised")

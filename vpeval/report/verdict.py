@@ -8,17 +8,27 @@ system, the system gets a medium grade at best.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vpeval.editions.headline import eer_of
 from vpeval.figures.run_results import Results
 from vpeval.measures.strongest import choice_in_words
 from vpeval.records.limits import VerdictLimits
-from vpeval.records.metrics import describe, known_metrics
-from vpeval.records.names import ORIGINAL, SEMI, attack_model, set_title
+from vpeval.records.metrics import INFERENCE, describe, known_metrics
+from vpeval.records.names import (
+    IGNORANT,
+    INFORMED,
+    LAZY,
+    LEGAL_NAMES,
+    ORIGINAL,
+    SEMI,
+    SIMILAR,
+    UNPROTECTED,
+    attack_model,
+    set_title,
+)
 from vpeval.records.record import Record
-from vpeval.report.attacks import attack_in_words, define_attacks
 from vpeval.results.text_tables import show_chance, show_interval
 from vpeval.results.worst import original_baseline, utility, worst_case
 
@@ -32,6 +42,24 @@ GRADES = (
 )
 WORDS = ("not at all", "hardly", "weakly", "in part", "well", "strongly")
 """The grades, from the worst to the best, as sentences about a system and as words about a number."""
+TRAINED_ON = {
+    UNPROTECTED: "original speech",
+    IGNORANT: "original speech",
+    LAZY: "original speech",
+    SIMILAR: "speech of a similar, older system",
+    SEMI: "speech of the same system",
+}
+"""What the attackers of verification were trained on, always of other speakers."""
+_HAVE = {
+    UNPROTECTED: "has original recordings of the speakers and compares them with original speech",
+    IGNORANT: "has original recordings of the speakers and does not know that the other speech is anonymised",
+}
+_ANONYMISES = "has recordings of the speakers, knows the anonymiser and applies it to them before it compares"
+_LEARNT = {
+    IGNORANT: "learnt the attributes from original speech of other persons and does not know of the anonymiser",
+    INFORMED: "learnt the attributes from speech of other persons, anonymised by the same system",
+}
+_SCORES = {"cosine": "their cosine", "plda": "PLDA", "euclidean": "their distance"}
 _LINKED_OR_IDENTIFIED = (
     "Linked and identified answer different questions. Linked: a trial is compared with every enrolled speaker. "
     "Enrolment and trials were anonymised separately, usually with different pseudo-voices. Identified: the utterances "
@@ -296,3 +324,33 @@ def _with_interval(record: Record) -> str:
 
 def _interval(record: Record) -> str:
     return show_interval(record).replace(",", ", ")
+
+
+def attack_in_words(record: Record) -> str:
+    """``semi-informed ecapa_plda``."""
+    return " ".join(filter(None, (attack_model(record), record.attacker)))
+
+
+def define_attacks(records: Iterable[Record]) -> list[str]:
+    """A sentence about the attacker of every record, each once."""
+    return list(dict.fromkeys(filter(None, map(_definition, records))))
+
+
+def _definition(record: Record) -> str:
+    model = attack_model(record)
+    if describe(record.metric).group == INFERENCE:
+        does = _LEARNT.get(model, "learnt the attributes from original speech of other persons")
+    elif model in TRAINED_ON:
+        trained = f"it was trained on other speakers, with {TRAINED_ON[model]},"
+        does = f"{_HAVE.get(model, _ANONYMISES)}; {trained}{_method(record)}".rstrip(",")
+    else:
+        return ""
+    framework = f" ({LEGAL_NAMES[model]} in the legal framework)" if model in LEGAL_NAMES else ""
+    return f"The {model} attacker {record.attacker}".rstrip() + f"{framework} {does}."
+
+
+def _method(record: Record) -> str:
+    scoring = str(record.notes.get("scoring") or record.params.get("similarity") or "")
+    if scoring == "fusion":
+        return " and joins the scores of several attackers"
+    return f" and compares voices as vectors by {_SCORES[scoring]}" if scoring in _SCORES else ""

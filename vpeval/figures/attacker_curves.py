@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -187,7 +188,7 @@ def training_curves(training: Mapping[str, Sequence[Mapping[str, float]]]) -> Fi
         return None
     split = {name: (name, "") if len(logs) <= len(PALETTE) else name.partition("-")[::2] for name in logs}
     attackers = list(dict.fromkeys(attacker for attacker, _ in split.values()))
-    styles = {
+    styles: dict[str, dict[str, Any]] = {
         name: {"color": PALETTE[place % len(PALETTE)], "marker": "os^Dv"[place // len(PALETTE) % 5], "ms": 3}
         for place, name in enumerate(sorted(attackers))
     }
@@ -236,7 +237,7 @@ def _share_scores(cells: Mapping[tuple[str, tuple[str, str]], Axes]) -> None:
     """
     first: dict[str, Axes] = {}
     below: dict[int, str] = {}
-    for (_, (_, attacker)), axis in reversed(cells.items()):
+    for (_, (_, attacker)), axis in reversed(list(cells.items())):
         if attacker in first:
             axis.sharex(first[attacker])
         first.setdefault(attacker, axis)

@@ -20,7 +20,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.transforms import ScaledTranslation
+from matplotlib.transforms import BboxTransformTo, ScaledTranslation
 
 from vpeval.core.files import atomic_path
 from vpeval.records.names import ATTACK_MODELS, IGNORANT, INFORMED, LAZY, ORIGINAL, SEMI, SIMILAR, UNPROTECTED
@@ -160,7 +160,7 @@ def write_above(
     """A title, and below it small lines, each behind a sample of its curve; panels have `room` for as many lines."""
     figure = axis.get_figure(root=True)
     assert figure is not None, "panels belong to a figure"
-    corner = figure.dpi_scale_trans + ScaledTranslation(0, 1, axis.transAxes)
+    corner = figure.dpi_scale_trans + ScaledTranslation(0, 1, BboxTransformTo(axis.bbox))
     for place, (text, style) in enumerate(lines, 1):
         y = 0.07 + LINE_STEP * (room - place)
         if style:

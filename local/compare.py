@@ -8,10 +8,10 @@ Usage: local/compare.py [options] <out-dir> [<name>=]<results> ...
 
 Results are results.jsonl, result files of VoicePrivacy 2020, 2022, 2024 or 2026, or published tables (docs/formats.md);
 <name> names their system. Writes comparison.txt (also printed), index.html with everything on one page,
-privacy_utility.{svg,pdf,png} and, where two or more systems have scores or transcripts of the same data by the same
-attacker or recogniser, differences.jsonl. Systems are ranked by the rules of 2022 or 2024. The 2020 edition had no
-rules and those of 2026 are not known: both use those of 2024. Published numbers are marked and have no intervals; what
-was measured on other data than the first run is marked and not ranked.
+privacy_utility.{svg,pdf,png}, figures/ and, where two or more systems have scores or transcripts of the same data by
+the same attacker or recogniser, differences.jsonl. Systems are ranked by the rules of 2022 or 2024. The 2020 edition
+had no rules and those of 2026 are not known: both use those of 2024. Published numbers are marked and have no
+intervals; what was measured on other data than the first run is marked and not ranked.
 """
 
 from pathlib import Path

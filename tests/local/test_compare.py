@@ -79,6 +79,7 @@ def test_the_same_comparison_gives_the_same_files(compare):
 def test_without_scores_of_two_systems_there_are_no_differences(compare):
     done = compare("out", "result_for_rank_b4")
     assert done.returncode == 0
+    assert "Verdict" not in Path("out/index.html").read_text(), "there is none on published numbers"
     assert "Differences" not in done.stdout
 
 

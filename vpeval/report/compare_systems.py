@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 import vpeval
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
+from vpeval.core.run_names import base_and_seed
 from vpeval.editions.base import Rules, rules_for
 from vpeval.editions.headline import headline_eer
 from vpeval.figures.catalogue import plots, write_figures
@@ -30,6 +31,7 @@ from vpeval.report.number_tables import SYSTEM_FILTERS, numbers, show_range, sor
 from vpeval.report.page import InlineFigure, audit_findings, colour_variables, inline_svg, render
 from vpeval.report.verdict import Verdict, judge
 from vpeval.results import significance
+from vpeval.results.comparable import one_run_each
 from vpeval.results.load import Source, load_comparable, read_all
 from vpeval.results.origins import footnotes, mark
 from vpeval.results.overview import Standing, overview, ranking, render_ranking
@@ -131,11 +133,13 @@ def compare(
     Differences are those of all pairs of systems, or of all systems from `versus`, if both were measured in the same
     way. They need the scores and transcripts of the tables. `data` holds the data directories with the trials.
     `left_out` are sentences about what is not compared, besides those about numbers that are not alike. The verdict on
-    a system rests on these numbers, too.
+    a system rests on these numbers, too. Of a system that was run with several seeds one run is compared, and all of
+    them have a table of means.
     """
     given = [one if isinstance(one, Source) else Source(Path(one)) for one in sources]
     alike, limit, rules = load_comparable(given), read_limits().significance, rules_for(edition)
-    records = alike.records
+    runs = {ORIGINAL, *one_run_each(record.system for record in alike.records if record.system != ORIGINAL)}
+    records = [record for record in alike.records if record.system in runs]
     everything = {record.identity: (record, path) for record, path in reversed(read_all(given))}
     tables = {identity: path for identity, (_, path) in everything.items()}
     measurements = [record for record, _ in reversed(everything.values())]
@@ -151,9 +155,9 @@ def compare(
         records,
         edition,
         rules,
-        _verdicts(measurements, edition),
+        _verdicts(measurements, edition, runs),
         columns(records, edition),
-        over_seeds(records, edition),
+        over_seeds(alike.records, edition),
         lacking_attacks(measurements, edition),
         [*left_out, *alike.left_out],
         significance.differences(found, data, versus, resamples, seed),
@@ -170,14 +174,26 @@ def compare(
     return text
 
 
-def _verdicts(records: Sequence[Record], edition: str) -> list[Verdict]:
-    """The verdict on every system that was run, each by all attackers that attacked it; none on published numbers."""
+def _verdicts(records: Sequence[Record], edition: str, runs: Collection[str]) -> list[Verdict]:
+    """The verdict on every system that was run, by all attackers that attacked it; none on published numbers.
+
+    Of several seeds it is the worst verdict, under the name of the one that is among `runs`.
+    """
     limits = read_limits().verdict
     own = [record for record in records if PUBLISHED not in record.notes]
     results = Results([Entry(record, Path(), attack_model(record)) for record in own], [], Path())
     eer = headline_eer((record.metric for record in own), edition)
     systems = dict.fromkeys(record.system for record in own if record.system != ORIGINAL)
-    return [judge(results, name, edition, eer, limits) for name in systems]
+    judged: dict[str, list[Verdict]] = {}
+    for name in systems:
+        judged.setdefault(base_and_seed(name)[0], []).append(judge(results, name, edition, eer, limits))
+    found = []
+    for verdicts in judged.values():
+        worst = min(verdicts, key=lambda one: (one.grade is None, one.grade or 0, one.system not in runs))
+        shown = next(one.system for one in verdicts if one.system in runs)
+        seed = f" (seed {base_and_seed(worst.system)[1]})" if worst.system != shown else ""
+        found.append(replace(worst, system=shown, short=worst.short + seed))
+    return found
 
 
 def _text(compared: Compared, limit: float) -> list[str]:
@@ -264,6 +280,7 @@ def comparison_page(compared: Compared, plot: InlineFigure | None, figures: Sequ
         dark=dark,
         columns=compared.columns,
         rows=_rows(compared, out),
+        has_verdicts=bool(compared.verdicts),
         footnotes=footnotes(shown),
         lacking=compared.lacking,
         remarks=_remarks(compared),

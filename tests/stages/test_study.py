@@ -100,8 +100,13 @@ def test_both_orders_give_the_same_comparison(studies, monkeypatch: pytest.Monke
         texts.append(compare(root / "comparison", places, edition="2020", resamples=20))
     assert texts[0] == texts[1]
     assert "Over seeds" in texts[0]
+    overview, _, seeds = texts[0].partition("Over seeds")
     for system in SYSTEMS:
-        assert system in texts[0]
+        assert f" {system} " in overview and f" {system} " in seeds
+    # Of several seeds one run is compared; the verdict is the worst of them.
+    assert "_seed1" not in overview
+    verdicts = [line for line in overview.splitlines() if line.startswith(("one: ", "two: ", "three: "))]
+    assert len(verdicts) == len(SYSTEMS)
 
 
 def test_an_attacker_that_was_left_out_is_named_in_the_table(studies, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ speech. What most systems have is kept, or else what the first of them has. Insi
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,11 +61,31 @@ def _systems(table: Table) -> list[str]:
     return list(dict.fromkeys(record.system for record in table if record.system != ORIGINAL))
 
 
+def one_run_each(systems: Iterable[str]) -> list[str]:
+    """Of every system the run with the seed that most of them have, or else with its least seed.
+
+    >>> one_run_each(["a", "a_seed1", "b_seed1", "b_seed2", "c_seed3"])
+    ['a_seed1', 'b_seed1', 'c_seed3']
+    """
+    names = list(dict.fromkeys(systems))
+    chosen = _usual_seed(base_and_seed(name)[1] for name in names)
+    runs: dict[str, list[tuple[bool, int, str]]] = {}
+    for name in names:
+        base, seed = base_and_seed(name)
+        runs.setdefault(base, []).append((seed != chosen, seed, name))
+    return [min(own)[2] for own in runs.values()]
+
+
+def _usual_seed(seeds: Iterable[int]) -> int:
+    """The seed that most runs have, the least of several."""
+    found = Counter(seeds)
+    return min(found, key=lambda seed: (-found[seed], seed), default=0)
+
+
 def _of_one_seed(tables: Sequence[Table]) -> list[list[Record]]:
     """The tables, where those of other seeds than most have no original speech: that, too, was measured with a seed."""
     seeds = [{base_and_seed(name)[1] for name in _systems(table)} for table in tables]
-    found = Counter(seed for own in seeds for seed in own)
-    chosen = min(found, key=lambda seed: (-found[seed], seed), default=0)
+    chosen = _usual_seed(seed for own in seeds for seed in own)
     return [
         [record for record in table if record.system != ORIGINAL or not own or chosen in own]
         for table, own in zip(tables, seeds, strict=True)

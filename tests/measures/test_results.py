@@ -1,6 +1,5 @@
 """The results of a run: where they are, what they depend on, what their records are about, and how to repeat them."""
 
-
 import pytest
 
 from tests.stages.toy_recipe import make_toy
@@ -268,7 +267,10 @@ def test_without_vectors_that_cosines_compare_there_is_no_similarity(root, monke
 
 @pytest.mark.parametrize(
     ("module", "sizes"),
-    [(linkability, "--n-enroll 3,all,7? --n-utts 1,all?"), (singling_out, "--n-speakers 3,all,7? --n-utts 1?")],
+    [
+        (linkability, "--n-enroll 3,all,7? --n-utts 1,all? --utt-draws 5"),
+        (singling_out, "--n-speakers 3,all,7? --n-utts 1?"),
+    ],
 )
 def test_legal_criteria_of_one_attack(plan, module, sizes):
     name = module.__name__.rpartition(".")[2]

@@ -407,6 +407,8 @@ def test_the_worst_case_is_the_most_successful_attack_with_any_amount_of_speech(
     )
     assert (inference.attacker, inference.measure) == ("semi-informed", "Inference, balanced accuracy, gender")
     assert inference.limits[0][0] == "chance 50.0 %"
+    top = build(results, Context(toy / "figures"))
+    assert "The semi-informed attacker (Informed in the legal framework) learnt the attributes from speech" in top
 
 
 def test_what_was_left_out_is_said_below_the_verdict(toy):

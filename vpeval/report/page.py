@@ -27,7 +27,7 @@ from vpeval.report.audio_samples import Sample, samples
 from vpeval.report.legal_criteria import NO_CASE, Criterion, UseCase, WorstCase, criteria, not_tested, worst_cases
 from vpeval.report.number_tables import key_table, numbers
 from vpeval.report.provenance import methods
-from vpeval.report.verdict import Verdict, judge
+from vpeval.report.verdict import Verdict, define_attacks, judge
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,11 @@ class Context:
 
 @dataclass(frozen=True)
 class SystemPart:
-    """The part of the page about one system; `warnings` are the flagged findings of its audit."""
+    """The part of the page about one system.
+
+    `warnings` are the flagged findings of its audit, `attackers` define those of the worst cases that the verdict does
+    not define.
+    """
 
     name: str
     verdict: Verdict
@@ -57,6 +61,7 @@ class SystemPart:
     samples: Sequence[Sample]
     criteria: Sequence[Criterion]
     worst_cases: Sequence[WorstCase]
+    attackers: Sequence[str]
     gaps: Sequence[str]
     has_case: bool
 
@@ -112,15 +117,18 @@ def audit_findings(run: Path) -> list[Finding]:
 def _system(
     results: Results, name: str, eer: str, context: Context, findings: Mapping[str, Sequence[Finding]]
 ) -> SystemPart:
-    found = criteria(results, name, context.case)
+    found, verdict = criteria(results, name, context.case), judge(results, name, context.edition, eer, context.limits)
+    worst = worst_cases(results, name, found, context.limits)
+    defined = define_attacks(case.record for case in worst if case.record)
     return SystemPart(
         name,
-        judge(results, name, context.edition, eer, context.limits),
+        verdict,
         [finding for finding in findings.get(name, ()) if finding.flagged],
         name not in findings and name != ORIGINAL,
         samples(results, name),
         found,
-        worst_cases(results, name, found, context.limits),
+        worst,
+        [sentence for sentence in defined if sentence not in verdict.attackers],
         not_tested(results, name),
         context.case != NO_CASE,
     )
@@ -194,7 +202,7 @@ def render(template: str, **values: Any) -> str:
         loader=PackageLoader("vpeval.report"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_keep_percent,
+        finalize=_keep_together,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -208,6 +216,9 @@ def _breakable(text: str) -> Markup:
     return Markup(re.sub(r"([_/:]|(?<=\w)[-.])(?=[A-Za-z])", r"\1<wbr>", escape(text)))
 
 
-def _keep_percent(value: object) -> object:
-    """Text with a percent sign on the same line as its number."""
-    return value.replace(" %", "\N{NO-BREAK SPACE}%") if type(value) is str else value
+def _keep_together(value: object) -> object:
+    """Text with a percent sign on the same line as its number, and an interval on one line."""
+    if type(value) is not str:
+        return value
+    text = value.replace(" %", "\N{NO-BREAK SPACE}%")
+    return re.sub(r"\[([\d.−-]+), ([\d.−-]+)\]", "[\\1,\N{NO-BREAK SPACE}\\2]", text)

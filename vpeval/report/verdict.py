@@ -18,7 +18,6 @@ from vpeval.records.limits import VerdictLimits
 from vpeval.records.metrics import INFERENCE, describe, known_metrics
 from vpeval.records.names import (
     IGNORANT,
-    INFORMED,
     LAZY,
     LEGAL_NAMES,
     ORIGINAL,
@@ -56,8 +55,9 @@ _HAVE = {
 }
 _ANONYMISES = "has recordings of the speakers, knows the anonymiser and applies it to them before it compares"
 _LEARNT = {
-    IGNORANT: "learnt the attributes from original speech of other persons and does not know of the anonymiser",
-    INFORMED: "learnt the attributes from speech of other persons, anonymised by the same system",
+    "oo": "learnt the attributes from original speech of other persons",
+    "oa": "learnt the attributes from original speech of other persons and does not know of the anonymiser",
+    "aa": "learnt the attributes from speech of other persons, anonymised by the same system",
 }
 _SCORES = {"cosine": "their cosine", "plda": "PLDA", "euclidean": "their distance"}
 _LINKED_OR_IDENTIFIED = (
@@ -338,8 +338,8 @@ def define_attacks(records: Iterable[Record]) -> list[str]:
 
 def _definition(record: Record) -> str:
     model = attack_model(record)
-    if describe(record.metric).group == INFERENCE:
-        does = _LEARNT.get(model, "learnt the attributes from original speech of other persons")
+    if describe(record.metric).group == INFERENCE and record.condition in _LEARNT:
+        does = _LEARNT[record.condition]
     elif model in TRAINED_ON:
         trained = f"it was trained on other speakers, with {TRAINED_ON[model]},"
         does = f"{_HAVE.get(model, _ANONYMISES)}; {trained}{_method(record)}".rstrip(",")

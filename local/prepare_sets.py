@@ -38,8 +38,8 @@ def main() -> None:
     args = parser.parse_args()
 
     recipe = read_recipe(args.recipe)
-    needed = {*recipe.voice_sets, *recipe.speech_sets, *recipe.train_sets}
-    optional = {name for joined in recipe.emotion_sets for name in joined.sets}.union(recipe.pool_sets) - needed
+    needed = {*recipe.voice_sets, *recipe.speech_sets}
+    optional = set(recipe.sets) - needed  # who needs them finds out in stage 0
     request = Request(args.corpus, args.data, args.seed, Lists(Path(args.lists)) if args.lists else None)
     rows, statuses = prepare(recipe.recipe, [*sorted(needed), *sorted(optional)], optional, request)
     if rows:

@@ -31,6 +31,7 @@ from vpeval.jobs.progress import Usage, write_usage
 from vpeval.metrics.intervals import RESAMPLES
 from vpeval.plan.doctor import examine
 from vpeval.plan.plan import Plan, Settings, make_plan
+from vpeval.plan.readiness import ready
 from vpeval.plan.recipe import LEVELS
 from vpeval.stages import STAGES
 from vpeval.stages.anonymisation import refuse_surprises
@@ -71,7 +72,7 @@ def rehearse(plan: Plan, stages: Sequence[tuple[str, ...]]) -> int:
         for number, name, title in stages:
             print(f"== stage {number}: {title}", flush=True)
             try:
-                STAGES[name].load()(plan if name == "data" else plan.prepared())
+                STAGES[name].load()(plan if name == "data" else ready(plan, int(number)))
             except (InputError, OSError) as error:
                 if not seen.coming:
                     raise
@@ -91,7 +92,7 @@ def run(plan: Plan, stages: Sequence[tuple[str, ...]]) -> int:
     used: list[Usage] = []
     for number, name, title in stages:
         print(f"== stage {number}: {title}", flush=True)
-        code, usage = in_child(int(number), name, plan if name == "data" else plan.prepared())
+        code, usage = in_child(int(number), name, plan if name == "data" else ready(plan, int(number)))
         if code:
             return code
         used.append(usage)

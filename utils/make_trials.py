@@ -14,8 +14,10 @@ import math
 from pathlib import Path
 
 from vpeval.cli import script
-from vpeval.data.directory import DataDir
-from vpeval.data.make_trials import TrialOptions, make_trials
+from vpeval.core.errors import InputError
+from vpeval.data.directory import DataDir, read_utt2spk
+from vpeval.data.layout import first_few
+from vpeval.data.make_trials import TrialOptions, TrialSets, make_trials
 from vpeval.data.trials import count_targets
 
 
@@ -77,6 +79,7 @@ def main() -> None:
     )
     sets = make_trials(data, options)
     enrolls = sets.enrolls
+    refuse_leftovers(sets)
     enrolls.write(enrolls.path)
     print(f"{enrolls.path}: {len(enrolls.utts)} utterances of {len(enrolls.speakers)} speakers")
     for trial_set in sets.trials.values():
@@ -85,6 +88,21 @@ def main() -> None:
         targets = count_targets(trials)
         size = f"{len(trial_set.utts)} utterances of {len(trial_set.speakers)} speakers"
         print(f"{trial_set.path}: {size}, {targets} target and {len(trials) - targets} nontarget trials")
+
+
+def refuse_leftovers(sets: TrialSets) -> None:
+    """Refuse to write next to a trial set of an earlier call that has utterances of the new enrolment set."""
+    path = sets.enrolls.path
+    for part in ("f", "m", "mixed"):
+        old = path.with_name(f"{path.name.removesuffix('_enrolls')}_trials_{part}")
+        if part in sets.trials or not (old / "utt2spk").is_file():
+            continue
+        if shared := sorted(set(sets.enrolls.utts).intersection(read_utt2spk(old / "utt2spk"))):
+            raise InputError(
+                f"is of another call and has {len(shared)} utterances of the new enrolment ({first_few(shared)}); "
+                f"remove it: rm -r {old}",
+                old,
+            )
 
 
 def _seconds(text: str) -> float:

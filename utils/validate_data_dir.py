@@ -1,6 +1,8 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
 """Check a data directory and list all problems.
 
+With --enrolls, also check that a trial set has no utterance of its enrolment set.
+
 Usage: utils/validate_data_dir.py [options] <data-dir>
  e.g.: utils/validate_data_dir.py --no-text data/libri_dev_enrolls
 """
@@ -11,7 +13,7 @@ from pathlib import Path
 
 from vpeval.cli import script
 from vpeval.data.directory import read_utt2spk
-from vpeval.data.validate import validate
+from vpeval.data.validate import check_disjoint, validate
 
 SHOWN = 20
 
@@ -23,12 +25,15 @@ def main() -> int:
     parser.add_argument("--no-wav", action="store_true", help="wav.scp need not be there")
     parser.add_argument("--no-audio", action="store_true", help="do not open the audio files")
     parser.add_argument("--no-spk-sort", action="store_true", help="utt2spk need not be in the order of speakers")
+    parser.add_argument("--enrolls", metavar="DIR", type=Path, action="append", default=[], help="an enrolment set")
     parser.add_argument("data", metavar="data-dir")
     args = parser.parse_args()
 
     problems = validate(
         args.data, text=not args.no_text, wav=not args.no_wav, audio=not args.no_audio, spk_sort=not args.no_spk_sort
     )
+    if not any(problem.severity == "error" for problem in problems):
+        problems += check_disjoint(args.enrolls, [Path(args.data)])
     counts: Counter[str] = Counter()
     for problem in problems:
         counts[problem.kind] += 1

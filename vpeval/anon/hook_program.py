@@ -18,6 +18,7 @@ from vpeval.core.run_names import with_seed
 from vpeval.jobs import code
 
 RECORD = "anonymiser.json"
+_SETS = ("train_sets", "pool_sets")
 _FROM = "VPEVAL_FROM"
 """The directory in which the run was started."""
 _PASSING = ("__pycache__", "log", "logs", "node_modules")
@@ -52,6 +53,15 @@ def find_preparation(hook: Path) -> Path | None:
     if not programs and any(path.suffix in (".py", ".sh", "") and path.is_file() for path in found):
         raise InputError(f"is not executable; run chmod +x {found[0]}", found[0])
     return programs[0] if programs else None
+
+
+def sets_needed(hook: Path) -> list[str]:
+    """The variables of a recipe whose sets a hook cannot do without: the words of the file ``needs`` next to it."""
+    path = hook.resolve().parent / "needs"
+    words = path.read_text(encoding="utf-8").split() if path.is_file() else []
+    if unknown := [word for word in words if word not in _SETS]:
+        raise InputError(f"says '{unknown[0]}'; it may say {' and '.join(_SETS)}", path)
+    return words
 
 
 def split_options(text: str) -> list[str]:

@@ -1,19 +1,23 @@
 """The evaluation sets of the VoicePrivacy challenges: by the official lists, or rebuilt by their rules with a seed.
 
 LibriSpeech: speakers are enrolled with utterances of one chapter, of which none is in a trial; trials are all pairs of
-an enrolled speaker and a trial utterance of the same gender. VCTK: 15 speakers of each gender and partition, enrolled
-with 20 of the utterances from number 25 on; the others are for trials, numbers 1 to 24 in the *common* part. How many
-speakers are enrolled and how many pairs are drawn is as in the plan's tables. 2026: trials across genders (`mixed`).
+an enrolled speaker and a trial utterance of the same gender. Enrolments last as long as the official ones; who is
+enrolled with which chapter is drawn so that the numbers of utterances are near those of the plan's tables. VCTK: 15
+speakers of each gender and partition, enrolled with 20 of the utterances from number 25 on; the others are for trials,
+numbers 1 to 24 in the *common* part. How many speakers are enrolled and how many pairs are drawn is as in the plan's
+tables. 2026: trials across genders (`mixed`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.core.seeds import draw, shuffled
+from vpeval.core.seeds import draw, generator, shuffled
 from vpeval.corpora.counts import EXPECTED
 from vpeval.corpora.lists import Listed, Lists
 from vpeval.corpora.protocol import OFFICIAL, REBUILT, Status
@@ -22,8 +26,7 @@ from vpeval.corpora.utterances import PreparedSet, Request, Utterance, by_speake
 from vpeval.data.directory import Trial
 from vpeval.data.layout import GENDERS, first_few
 
-_ENOUGH_SECONDS = 49.0
-_GOAL_SECONDS = 60.0
+_DRAWS = 2000
 _VCTK_ENROLMENT = 20
 _NOWHERE = Path("rebuilt")
 
@@ -36,28 +39,96 @@ class Sets:
     trials: dict[str, Listed]
 
 
+@dataclass(frozen=True)
+class _LibriRule:
+    """How the organisers' enrolments of a partition look, in seconds.
+
+    Utterances below `shortest` are nowhere, neither in enrolments nor in trials. An enrolment takes utterances of a
+    chapter that lasts `least`, in random order or `shortest_first`, until it has reached `goal`.
+    """
+
+    goal: float
+    least: float
+    shortest: float = 0.0
+    shortest_first: bool = False
+
+
+_LIBRI = {
+    "libri_dev": _LibriRule(goal=73.0, least=49.0),
+    "libri_test": _LibriRule(goal=86.0, least=66.0, shortest=3.0, shortest_first=True),
+}
+"""Read off the official lists: what the plan's tables do not say."""
+
+
 def build_libri(utterances: Sequence[Utterance], base: str, seed: int) -> Sets:
     """Sets of ``libri_dev`` or ``libri_test`` from all utterances of dev-clean or test-clean."""
-    speakers = by_speaker(utterances)
+    rule = _LIBRI[base]
+    used = [each for each in utterances if each.seconds >= rule.shortest]
     enrolments: dict[str, list[Utterance]] = {}
+    trials = {}
     for gender in GENDERS:
-        able = [
-            spk for spk in speakers_by_gender(utterances, gender) if len({each.session for each in speakers[spk]}) > 1
-        ]
-        size = EXPECTED[f"{base}_enrolls", gender].speakers
-        for spk in draw(able, size, seed, f"{base} enrolled", gender):
-            enrolments[spk] = _enrolment(speakers[spk], seed, base)
+        own = [each for each in used if each.gender == gender]
+        chosen = _draw_enrolments(own, base, gender, seed)
+        taken = {(spk, enrolment[0].session) for spk, enrolment in chosen.items()}
+        trials[gender] = _listed([each for each in own if (each.spk, each.session) not in taken], list(chosen))
+        enrolments |= chosen
     if not enrolments:
         raise InputError(
             f"no speaker of {base} has two chapters, one to enrol with and one to try; is the corpus whole?"
         )
-    taken = {(spk, own[0].session) for spk, own in enrolments.items()}
-    candidates = [each for each in utterances if (each.spk, each.session) not in taken]
-    trials = {}
-    for gender in GENDERS:
-        enrolled = [spk for spk in enrolments if speakers[spk][0].gender == gender]
-        trials[gender] = _listed([each for each in candidates if each.gender == gender], enrolled)
     return Sets(Listed(_NOWHERE, tuple(sorted(each.utt for own in enrolments.values() for each in own))), trials)
+
+
+def _draw_enrolments(utterances: Sequence[Utterance], base: str, gender: str, seed: int) -> dict[str, list[Utterance]]:
+    """Whom to enrol, and with what: of many draws, the one whose numbers of utterances are nearest to the plan's."""
+    rule, chapters = _LIBRI[base], _by_chapter(utterances)
+    able = [spk for spk, own in chapters.items() if len(own) > 1]
+    choices = {spk: [_enrolment(each, rule, seed, base) for each in _long_enough(chapters[spk], rule)] for spk in able}
+    spoken = {spk: sum(map(len, own.values())) for spk, own in chapters.items()}
+    enrolls, trials = EXPECTED[f"{base}_enrolls", gender], EXPECTED[f"{base}_trials_{gender}", gender]
+    random = generator(seed, f"{base} enrolment", gender)
+    nearest: dict[str, list[Utterance]] = {}
+    least = math.inf
+    for _ in range(_DRAWS if able else 0):
+        drawn = [able[place] for place in random.permutation(len(able))[: enrolls.speakers]]
+        found = {spk: choices[spk][random.integers(len(choices[spk]))] for spk in sorted(drawn)}
+        left = sum(spoken.values()) - sum(len(chapters[spk][own[0].session]) for spk, own in found.items())
+        targets = sum(spoken[spk] - len(chapters[spk][own[0].session]) for spk, own in found.items())
+        numbers = (sum(map(len, found.values())), left, targets)
+        wanted = (enrolls.utts, trials.utts, trials.targets)
+        distance = sum(
+            abs(math.log((one + 1) / ((other or 0) + 1))) for one, other in zip(numbers, wanted, strict=True)
+        )
+        if distance < least:
+            nearest, least = found, distance
+    return nearest
+
+
+def _by_chapter(utterances: Iterable[Utterance]) -> dict[str, dict[str, list[Utterance]]]:
+    """Speaker → chapter → utterances, all in order."""
+    found: dict[str, dict[str, list[Utterance]]] = {}
+    for spk, own in by_speaker(utterances).items():
+        for each in own:
+            found.setdefault(spk, {}).setdefault(each.session, []).append(each)
+    return found
+
+
+def _long_enough(chapters: Mapping[str, list[Utterance]], rule: _LibriRule) -> list[list[Utterance]]:
+    """The chapters of a speaker that last long enough to enrol with; the longest one if there is no other."""
+    seconds = {name: sum(each.seconds for each in own) for name, own in chapters.items()}
+    able = [own for name, own in chapters.items() if seconds[name] >= rule.least]
+    return able or [chapters[max(seconds, key=lambda name: (seconds[name], name))]]
+
+
+def _enrolment(chapter: Sequence[Utterance], rule: _LibriRule, seed: int, base: str) -> list[Utterance]:
+    """Utterances of a chapter, one after the other until they last as long as the rule says."""
+    by_id = {each.utt: each for each in chapter}
+    name = f"{chapter[0].spk} {chapter[0].session}"
+    order = shuffled(by_id, seed, f"{base} enrolment", name)
+    if rule.shortest_first:
+        order.sort(key=lambda utt: by_id[utt].seconds)
+    seconds = accumulate((by_id[utt].seconds for utt in order), initial=0.0)
+    return [by_id[utt] for utt, before in zip(order, seconds, strict=False) if before < rule.goal]
 
 
 def choose_vctk_speakers(utterances: Sequence[Utterance], base: str, seed: int) -> list[Utterance]:
@@ -122,26 +193,6 @@ def mix(parts: dict[str, Listed], genders: dict[str, str], seed: int, name: str)
             trials += [(spk, utt, "nontarget") for spk in draw(others, size, seed, f"{name} across genders", utt)]
     utts = tuple(sorted(utt for part in parts.values() for utt in part.utts))
     return Listed(_NOWHERE, utts, tuple(sorted(trials)))
-
-
-def _enrolment(own: Sequence[Utterance], seed: int, base: str) -> list[Utterance]:
-    """Utterances of one chapter, in random order until they last a minute; of a short chapter if there is no other."""
-    chapters: dict[str, list[Utterance]] = {}
-    for each in own:
-        chapters.setdefault(each.session, []).append(each)
-    seconds = {chapter: sum(each.seconds for each in members) for chapter, members in chapters.items()}
-    able = [chapter for chapter in chapters if seconds[chapter] >= _ENOUGH_SECONDS]
-    spk = own[0].spk
-    chosen = draw(able, 1, seed, f"{base} chapter", spk)[0] if able else max(seconds, key=lambda c: (seconds[c], c))
-    by_id = {each.utt: each for each in chapters[chosen]}
-    enrolment: list[Utterance] = []
-    passed = 0.0
-    for utt in shuffled(by_id, seed, f"{base} enrolment", spk):
-        if passed >= _GOAL_SECONDS:
-            break
-        enrolment.append(by_id[utt])
-        passed += by_id[utt].seconds
-    return enrolment
 
 
 def _listed(utterances: Iterable[Utterance], enrolled: Sequence[str]) -> Listed:

@@ -8,15 +8,20 @@ table. Everything is made and counted in memory before the first directory is wr
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.corpora import counts
 from vpeval.corpora.challenge import libri_sets, vctk_sets
-from vpeval.corpora.commonvoice import commonvoice_sets
+from vpeval.corpora.commonvoice import commonvoice_sets, find_commonvoice
 from vpeval.corpora.protocol import ABSENT, OFFICIAL, REBUILT, WHOLE, Status, write_protocol
 from vpeval.corpora.released import (
+    find_iemocap,
+    find_libri,
+    find_ravdess,
+    find_vctk,
     iemocap_partition,
     read_iemocap,
     read_librispeech,
@@ -27,6 +32,7 @@ from vpeval.corpora.released import (
 from vpeval.corpora.table import find_table, read_table_corpus, table_sets
 from vpeval.corpora.utterances import MissingCorpus, PreparedSet, Request, Utterance, make_set, to_data
 from vpeval.data.directory import DataDir
+from vpeval.data.layout import first_few
 from vpeval.data.make_trials import TrialOptions, make_trials
 
 _EXTRA = re.compile(r"vctk_(dev|test)_trials_([fm]_)?all")
@@ -43,7 +49,7 @@ def prepare(
     made: list[PreparedSet] = []
     statuses: dict[str, Status] = {}
     rows: list[counts.Row] = []
-    for family, members in _families(names).items():
+    for family, members in _families(names):
         try:
             found, absent = family(request, members)
         except MissingCorpus as error:
@@ -57,10 +63,36 @@ def prepare(
     statuses |= {each.data.name: each.status for each in made}
     if missing := [name for name in names if name not in statuses]:
         raise InputError(f"no rule makes the set '{missing[0]}'; correct its name in recipe.conf")
+    _refuse_shared([each.data for each in made])
     for each in made:
         each.data.write(each.data.path)
     write_protocol(request.data, recipe, statuses)
     return rows, statuses
+
+
+def lacking(names: Iterable[str], corpus: Path) -> dict[str, str]:
+    """The sets whose corpora are not there, with the reason; only names of directories are looked at."""
+    found = {}
+    for name in names:
+        find = next((find for pattern, _, find in _FAMILIES if pattern.fullmatch(name)), _find_table)
+        try:
+            find(corpus, name)
+        except MissingCorpus as error:
+            found[name] = str(error)
+    return found
+
+
+def _refuse_shared(made: Sequence[DataDir]) -> None:
+    """An utterance that is enrolled is in no trial."""
+    for enrolls, trials in product(made, made):
+        if enrolls.enrolls is None or trials.trials is None:
+            continue
+        if shared := sorted(set(enrolls.utts).intersection(trials.utts)):
+            raise InputError(
+                f"{len(shared)} of its utterances ({first_few(shared)}) are in {trials.name} as well: an attacker "
+                "would compare them with themselves; correct the lists",
+                enrolls.path,
+            )
 
 
 KINDS: dict[str, Callable[[Path, str], list[Utterance]]] = {
@@ -112,10 +144,13 @@ def _librispeech(request: Request, names: Sequence[str]) -> tuple[list[PreparedS
 def _libritts(request: Request, names: Sequence[str]) -> tuple[list[PreparedSet], dict[str, Status]]:
     made = []
     for name in names:
-        subset = name.removeprefix("libritts_").replace("_", "-")
-        utterances = request.convert(read_libritts(request.corpus, subset), "libritts")
+        utterances = request.convert(read_libritts(request.corpus, _libritts_subset(name)), "libritts")
         made.append(make_set(request, name, utterances, Status(WHOLE, "LibriTTS")))
     return made, {}
+
+
+def _libritts_subset(name: str) -> str:
+    return name.removeprefix("libritts_").replace("_", "-")
 
 
 def _iemocap(request: Request, names: Sequence[str]) -> tuple[list[PreparedSet], dict[str, Status]]:
@@ -145,23 +180,51 @@ def _ravdess(request: Request, names: Sequence[str]) -> tuple[list[PreparedSet],
     return [PreparedSet(each, Status(WHOLE, "RAVDESS")) for each in (sets.enrolls, *sets.trials.values())], {}
 
 
-_FAMILIES: tuple[tuple[re.Pattern[str], Family], ...] = (
-    (re.compile(r"libri_(dev|test)_(enrolls|trials_(f|m|mixed))"), _libri),
-    (re.compile(r"vctk_(dev|test)_(enrolls|trials_[fm](_common|_all)?|trials_all)"), _vctk),
-    (re.compile(r"(dev|test|train)-(clean|other)(-[0-9]+)?"), _librispeech),
-    (re.compile(r"libritts_(dev|test|train)_(clean|other)(_[0-9]+)?"), _libritts),
-    (re.compile(r"IEMOCAP_(dev|test)"), _iemocap),
-    (re.compile(r"ravdess_(enrolls|trials_[fm])"), _ravdess),
-    (re.compile(r"commonvoice_([ab]|enrolls|trials_[fm])"), commonvoice_sets),
+def _find_libri(corpus: Path, name: str) -> Path:
+    return find_libri(corpus, "LibriSpeech", f"{name.split('_')[1]}-clean")
+
+
+def _find_table(corpus: Path, _: str) -> Path:
+    return find_table(corpus)
+
+
+_FAMILIES: tuple[tuple[re.Pattern[str], Family, Callable[[Path, str], Path]], ...] = (
+    (re.compile(r"libri_(dev|test)_(enrolls|trials_(f|m|mixed))"), _libri, _find_libri),
+    (
+        re.compile(r"vctk_(dev|test)_(enrolls|trials_[fm](_common|_all)?|trials_all)"),
+        _vctk,
+        lambda corpus, _: find_vctk(corpus),
+    ),
+    (
+        re.compile(r"(dev|test|train)-(clean|other)(-[0-9]+)?"),
+        _librispeech,
+        lambda corpus, name: find_libri(corpus, "LibriSpeech", name),
+    ),
+    (
+        re.compile(r"libritts_(dev|test|train)_(clean|other)(_[0-9]+)?"),
+        _libritts,
+        lambda corpus, name: find_libri(corpus, "LibriTTS", _libritts_subset(name)),
+    ),
+    (re.compile(r"IEMOCAP_(dev|test)"), _iemocap, lambda corpus, _: find_iemocap(corpus)),
+    (re.compile(r"ravdess_(enrolls|trials_[fm])"), _ravdess, lambda corpus, _: find_ravdess(corpus)),
+    (
+        re.compile(r"commonvoice_([ab]|enrolls|trials_[fm])"),
+        commonvoice_sets,
+        lambda corpus, _: find_commonvoice(corpus),
+    ),
 )
+"""Names of sets, what makes them, and what finds their corpus."""
+_ONE_BY_ONE = (_librispeech, _libritts)
+"""Families whose sets have nothing to do with each other: one may be there without the others."""
 
 
-def _families(names: Sequence[str]) -> dict[Family, list[str]]:
+def _families(names: Sequence[str]) -> Iterator[tuple[Family, list[str]]]:
     families: dict[Family, list[str]] = {}
     for name in dict.fromkeys(names):
-        family = next((family for pattern, family in _FAMILIES if pattern.fullmatch(name)), table_sets)
+        family = next((family for pattern, family, _ in _FAMILIES if pattern.fullmatch(name)), table_sets)
         families.setdefault(family, []).append(name)
-    return families
+    for family, members in families.items():
+        yield from ((family, part) for part in ([[name] for name in members] if family in _ONE_BY_ONE else [members]))
 
 
 def _partitions(corpus: str, names: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ from vpeval.corpora.utterances import MissingCorpus, Utterance, find_corpus
 from vpeval.data.layout import GENDERS, is_age, is_number
 from vpeval.data.text import vpc2020
 
+_LIBRI = {"LibriSpeech": "flac", "LibriTTS": "wav"}
 _SPEAKER_FILES = ("SPEAKERS.TXT", "SPEAKERS.txt", "speakers.tsv")
 
 
@@ -21,7 +22,7 @@ def read_librispeech(corpus: Path, subset: str) -> list[Utterance]:
     ``LibriSpeech/<subset>/<reader>/<chapter>/<reader>-<chapter>-<number>.flac`` with ``<reader>-<chapter>.trans.txt``,
     and ``SPEAKERS.TXT`` with ``<reader> | F | <subset> | <minutes> | <name>`` lines. A session is a chapter.
     """
-    return list(_read_libri(corpus, ["LibriSpeech"], subset, "LibriSpeech", "flac"))
+    return list(_read_libri(corpus, "LibriSpeech", subset))
 
 
 def read_libritts(corpus: Path, subset: str) -> list[Utterance]:
@@ -30,7 +31,7 @@ def read_libritts(corpus: Path, subset: str) -> list[Utterance]:
     Its names are joined with ``_``, which becomes ``-`` in ids: that sorts before digits, as Kaldi wants it. Every file
     has a ``.normalized.txt``; genders are in ``speakers.tsv`` (or ``SPEAKERS.txt``).
     """
-    return list(_read_libri(corpus, ["LibriTTS"], subset, "LibriTTS", "wav"))
+    return list(_read_libri(corpus, "LibriTTS", subset))
 
 
 def read_speakers(path: Path) -> dict[str, str]:
@@ -47,8 +48,13 @@ def read_speakers(path: Path) -> dict[str, str]:
     return genders
 
 
-def _read_libri(corpus: Path, names: list[str], subset: str, title: str, suffix: str) -> Iterator[Utterance]:
-    root = find_corpus(corpus, names, f"{subset}/*/*/*.{suffix}", f"{title} {subset}")
+def find_libri(corpus: Path, title: str, subset: str) -> Path:
+    """The directory of LibriSpeech or LibriTTS that holds a subset."""
+    return find_corpus(corpus, [title], f"{subset}/*/*/*.{_LIBRI[title]}", f"{title} {subset}")
+
+
+def _read_libri(corpus: Path, title: str, subset: str) -> Iterator[Utterance]:
+    root, suffix = find_libri(corpus, title, subset), _LIBRI[title]
     genders = read_speakers(_speaker_file(root, title))
     for reader in sorted(path for path in (root / subset).iterdir() if path.is_dir()):
         if reader.name not in genders:
@@ -87,13 +93,18 @@ _VCTK_AUDIO = "wav48_silence_trimmed"
 _VCTK_NAME = re.compile(r"(?P<spk>[ps][0-9]+)_(?P<number>[0-9]{3})_mic2")
 
 
+def find_vctk(corpus: Path) -> Path:
+    """The directory of VCTK 0.92."""
+    return find_corpus(corpus, ["VCTK-Corpus-0.92", "VCTK"], f"{_VCTK_AUDIO}/*/*_mic2.flac", "VCTK 0.92")
+
+
 def read_vctk(corpus: Path) -> list[Utterance]:
     """All utterances of the second microphone of VCTK 0.92 (Yamagishi, Veaux, MacDonald, 2019) that have a text.
 
     ``wav48_silence_trimmed/<spk>/<spk>_<nnn>_mic2.flac`` at 48 kHz, ``txt/<spk>/<spk>_<nnn>.txt``, ``speaker-info.txt``
     with ``<spk> <age> <F|M> <accent> …`` lines. p280 and some utterances of p362 have no second microphone.
     """
-    root = find_corpus(corpus, ["VCTK-Corpus-0.92", "VCTK"], f"{_VCTK_AUDIO}/*/*_mic2.flac", "VCTK 0.92")
+    root = find_vctk(corpus)
     speakers = _read_vctk_speakers(root / "speaker-info.txt")
     utterances = []
     for directory in sorted(path for path in (root / _VCTK_AUDIO).iterdir() if path.is_dir()):
@@ -158,13 +169,18 @@ _RAVDESS_FOLDS = 6
 _RAVDESS_NAME = re.compile(r"03-01-(0[1-8])-(0[12])-(0[12])-(0[12])-([0-9]{2})")
 
 
+def find_ravdess(corpus: Path) -> Path:
+    """The directory of RAVDESS."""
+    return find_corpus(corpus, ["RAVDESS", "Audio_Speech_Actors_01-24"], "Actor_*/*", "RAVDESS")
+
+
 def read_ravdess(corpus: Path) -> list[Utterance]:
     """All spoken utterances of RAVDESS (Livingstone and Russo, PLoS ONE 2018), with emotion and fold.
 
     ``Actor_<nn>/03-01-<emotion>-<intensity>-<statement>-<repetition>-<actor>.wav``; odd actors are male. A fold has
     pairs of a woman and a man, and no speaker is in two folds.
     """
-    root = find_corpus(corpus, ["RAVDESS", "Audio_Speech_Actors_01-24"], "Actor_*/*", "RAVDESS")
+    root = find_ravdess(corpus)
     utterances = []
     for path in sorted(root.glob("Actor_*/*")):
         if path.suffix not in (".wav", ".flac"):
@@ -191,6 +207,11 @@ _IEMOCAP_TEXT = re.compile(r"(?P<utt>Ses\S+) \[[0-9. -]+\]: (?P<text>.*)")
 _IEMOCAP_NAME = re.compile(r"(?P<session>Ses(?P<number>0[1-5]))[FM]_.+_(?P<gender>[FM])[0-9]{3}")
 
 
+def find_iemocap(corpus: Path) -> Path:
+    """The directory of IEMOCAP."""
+    return find_corpus(corpus, ["IEMOCAP_full_release", "IEMOCAP"], "Session1/sentences/wav", "IEMOCAP")
+
+
 def read_iemocap(corpus: Path) -> list[Utterance]:
     """The utterances of IEMOCAP (Busso et al., LREC 2008) with one of the four emotions of VoicePrivacy 2024.
 
@@ -198,7 +219,7 @@ def read_iemocap(corpus: Path) -> list[Utterance]:
     ``Session<n>/dialog/EmoEvaluation/<dialogue>.txt`` and texts in ``Session<n>/dialog/transcriptions/<dialogue>.txt``.
     Excited counts as happy. Speakers are Ses01F, Ses01M, … Ses05M; a fold is a session, which has two of them.
     """
-    root = find_corpus(corpus, ["IEMOCAP_full_release", "IEMOCAP"], "Session1/sentences/wav", "IEMOCAP")
+    root = find_iemocap(corpus)
     utterances = []
     for session in sorted(root.glob("Session[1-5]")):
         for dialogue in sorted(path for path in (session / "sentences/wav").iterdir() if path.is_dir()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -127,7 +128,8 @@ class MissingCorpus(InputError):
 def convert_to_16khz(utterances: Iterable[Utterance], directory: Path) -> list[Utterance]:
     """The utterances with audio at 16 kHz, mono, and with their durations.
 
-    Other audio is converted once, to ``<directory>/<speaker>/<utt>.flac``, and again when its source has changed.
+    Other audio is converted once, to ``<directory>/<speaker>/<utt>.flac``, which gets the time of its source. What was
+    made from another source is not replaced, as sets that are there may name it.
     """
     todo = [(utterance, directory) for utterance in utterances]
     if len(todo) <= _CHUNK:
@@ -145,12 +147,23 @@ def _convert(utterance: Utterance, directory: Path) -> Utterance:
     info = probe(str(source))
     if (info.rate, info.channels) == (RATE, 1) and source.suffix != ".mp3":
         return replace(utterance, seconds=info.duration)
-    target = directory / utterance.spk / f"{utterance.utt}.flac"
-    if not target.is_file() or target.stat().st_mtime_ns < source.stat().st_mtime_ns:
+    target, made = directory / utterance.spk / f"{utterance.utt}.flac", source.stat().st_mtime_ns
+    if not target.is_file() or target.stat().st_mtime_ns != made:
         wave = to_16khz(*read_sound(str(source)))
         with atomic_path(target) as temporary:
             sf.write(temporary, wave, RATE, subtype="PCM_16", format="FLAC")
+            if target.is_file() and not _sound_alike(temporary, target):
+                raise InputError(
+                    f"was converted from other audio than {source}; keep both apart with --data DIR, or, if that audio "
+                    f"was wrong, rm -r {directory}",
+                    target,
+                )
+            os.utime(temporary, ns=(made, made))
     return replace(utterance, path=target, seconds=sf.info(target).frames / RATE)
+
+
+def _sound_alike(one: Path, other: Path) -> bool:
+    return np.array_equal(*(sf.read(path, dtype="int16")[0] for path in (one, other)))
 
 
 def to_16khz(wave: np.ndarray, rate: int) -> np.ndarray:

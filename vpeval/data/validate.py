@@ -11,9 +11,9 @@ the answer is not plainly yes, the files are read line by line.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise, product
 from mmap import ACCESS_READ, mmap
 from os import PathLike
 from pathlib import Path
@@ -80,6 +80,8 @@ def validate(
         remedy = "cut the audio into one file per utterance and remove segments"
         problems.append(Problem(path / "segments", None, "segments are not supported", remedy, "segments"))
 
+    if {"enrolls", "trials"} <= names:
+        problems += _check_both_lists(path)
     names -= good_lists(path, names)
     if not problems and is_clean(path, names, spk_sort):
         if wav and audio:
@@ -107,6 +109,25 @@ def validate(
     return problems
 
 
+def check_disjoint(enrolls: Iterable[Path], trials: Iterable[Path]) -> list[Problem]:
+    """Utterances that an enrolment set shares with a trial set, or two trial sets with each other."""
+    enrolls, trials = list(enrolls), list(trials)
+    utts = {path: frozenset(read_utt2spk(path / "utt2spk")) for path in dict.fromkeys((*enrolls, *trials))}
+    problems = []
+    for one, other in (*product(enrolls, trials), *combinations(trials, 2)):
+        if one != other and not utts[one].isdisjoint(utts[other]):
+            shared = sorted(utts[one] & utts[other])
+            kind, effect = (
+                ("enrolment", "an attacker would compare it with itself")
+                if one in enrolls
+                else ("other trial", "averages would count it twice")
+            )
+            message = f"shares {len(shared)} utterances with the {kind} set {one} ({first_few(shared)}): {effect}"
+            remedy = "put every utterance into one of them"
+            problems.append(Problem(other / "utt2spk", None, message, remedy, "shared utterances"))
+    return problems
+
+
 def _check_links(path: Path) -> Iterator[Problem]:
     """A broken link would pass for a file that is not there."""
     for entry in sorted(path.iterdir()):
@@ -117,6 +138,18 @@ def _check_links(path: Path) -> Iterator[Problem]:
 
 def _fix_command(path: Path) -> str:
     return f"run utils/fix_data_dir.py {path.parent}"
+
+
+def _check_both_lists(path: Path) -> Iterator[Problem]:
+    """In a directory with both lists, no utterance is in both; lists that cannot be read have other problems."""
+    try:
+        (enrolled,) = read_columns(path / "enrolls", "utterance")
+        _, tried, _ = read_columns(path / "trials", *layout.FIELDS["trials"])
+    except InputError:
+        return
+    if shared := sorted(set(enrolled).intersection(tried)):
+        message = f"{len(shared)} enrolment utterances are in trials as well ({first_few(shared)})"
+        yield Problem(path / "trials", None, message, "use other utterances for one of them", "shared utterances")
 
 
 def _missing(path: Path) -> Problem:

@@ -88,6 +88,8 @@ class Edition:
     """How its tables are set (`vpeval.results.latex_challenge`)."""
     least_bytes: Mapping[str, int] = field(default_factory=dict)
     """Of the audio of a set in a submission."""
+    set_names: str = ".+"
+    """A pattern of the names of sets that its result files can tell apart."""
 
     @property
     def file_names(self) -> tuple[str, ...]:

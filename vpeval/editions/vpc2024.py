@@ -55,6 +55,8 @@ _WORDS = {
     "ser": ("original", "anon"),
 }
 _SUFFIX = "anon"
+SET_NAMES = r".+_(dev|test)(_trials_(f|m|mixed)|_asr)?"
+"""Sets as the columns of the file describe them."""
 _ATTACKERS = {"ASV_eval results": ASV_EVAL, "ASV_eval^anon results": ASV_EVAL_ANON}
 _TITLES = {
     "SER results": ("dataset", "split", "ser", "UAR"),
@@ -363,6 +365,7 @@ EDITION = Edition(
     # As they are known; the organisers' documents that we have do not confirm them.
     rules=Rules("2024", classes=(0.10, 0.20, 0.30, 0.40), utility=("wer", "uar")),
     requires_uar=True,
+    set_names=SET_NAMES,
     # What the upload demands of the challenge's own sets.
     least_bytes={
         "train-clean-360": 40_930_724_008,

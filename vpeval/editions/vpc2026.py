@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vpeval.editions.base import Edition, ResultFile
-from vpeval.editions.vpc2024 import is_rank_file, read, render
+from vpeval.editions.vpc2024 import SET_NAMES, is_rank_file, read, render
 from vpeval.records.names import ASV_EVAL, ASV_EVAL_ANON
 
 EDITION = Edition(
@@ -21,5 +21,6 @@ EDITION = Edition(
         ),
     ),
     requires_uar=True,
+    set_names=SET_NAMES,
 )
 """Its ranking rules are not known."""

@@ -94,12 +94,14 @@ def is_current(stamp: Path, wanted: Fingerprint, outputs: Sequence[Path]) -> boo
     return not why(stamp, wanted, outputs)
 
 
-def write_stamp(stamp: Path, made_from: Fingerprint, outputs: Sequence[Path]) -> None:
-    """Note that `outputs` are finished."""
+def write_stamp(
+    stamp: Path, made_from: Fingerprint, outputs: Sequence[Path], notes: Mapping[str, object] | None = None
+) -> None:
+    """Note that `outputs` are finished; `notes` are what else is to be known of them."""
     if missing := next((path for path in outputs if not path.exists()), None):
         raise InputError("should have been made and is not there", missing)
     content = {"version": _VERSION, **asdict(made_from), "files": _listing(outputs, {}), "audio": _audio(outputs, {})}
-    write_text(stamp, json.dumps(content, indent=0) + "\n")
+    write_text(stamp, json.dumps({**content, **(notes or {})}, indent=0) + "\n")
 
 
 def read_stamp(stamp: Path) -> dict[str, Any]:
@@ -173,6 +175,36 @@ def stale_source(path: Path) -> tuple[Path, str] | None:
     return None
 
 
+def changed_output(stamp: Path, outputs: Sequence[Path]) -> Path | None:
+    """The first output that has lost a file since it was stamped, or of which one has another content.
+
+    Files that were added since do not count. Where only times differ, as after a copy, the stamp takes note.
+    """
+    found = read_stamp(stamp)
+    believed: Mapping[str, Any] = {} if audio_digest.is_verifying() else found
+    files, audio = _listing(outputs, believed.get("files")), _audio(outputs, believed.get("audio"))
+    before, now = _contents(found.get("files"), found.get("audio")), _contents(files, audio)
+    if before is None or now is None:
+        return stamp
+    seen = {name.partition("/")[0] for part in before for name in part}
+    lost = {name.partition("/")[0] for was, is_now in zip(before, now, strict=True) for name in _lost(was, is_now)}
+    numbers = {str(number): output for number, output in enumerate(outputs)}
+    for number, output in numbers.items():
+        if number in lost or number not in seen:
+            return output
+    if seen - numbers.keys():
+        return stamp
+    noted = {name: files[name] for name in found["files"]}
+    if (noted, audio) != (found["files"], found["audio"]):
+        with suppress(OSError):  # somebody else's: then it is read again each time
+            write_text(stamp, json.dumps({**found, "files": noted, "audio": audio}, indent=0) + "\n")
+    return None
+
+
+def _lost(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+    return [name for name, seen in before.items() if now.get(name) != seen]
+
+
 def _is_untouched(stamp: Path, found: Mapping[str, Any], outputs: Sequence[Path]) -> bool:
     """Whether outputs are as a stamp says; where only times differ, as after a copy, the stamp takes note."""
     believed: Mapping[str, Any] = {} if audio_digest.is_verifying() else found
@@ -185,7 +217,7 @@ def _is_untouched(stamp: Path, found: Mapping[str, Any], outputs: Sequence[Path]
     return True
 
 
-def _contents(files: Any, audio: Any) -> object:
+def _contents(files: Any, audio: Any) -> tuple[dict[str, object], dict[str, object]] | None:
     """What a listing says, but for times."""
     try:
         return (

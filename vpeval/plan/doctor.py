@@ -23,6 +23,7 @@ from vpeval.corpora.table import read_table_corpus
 from vpeval.data.layout import first_few
 from vpeval.plan.absent import absent_sets
 from vpeval.plan.plan import Plan
+from vpeval.plan.readiness import lacking_sets, refuse_lacking
 
 State = Literal["ok", "warn", "fail"]
 COSTS = Path("conf/costs.yaml")
@@ -126,8 +127,12 @@ def _corpus(plan: Plan) -> Check:
         return Check("corpus", "fail", str(error))
     if lost:
         return Check("corpus", "fail", f"{place} lacks {len(lost)} audio files ({first_few(lost)}); get it again")
-    if absent := absent_sets(plan.recipe.recipe, plan.data):
-        return Check("corpus", "warn", f"{place}: stage 0 found nothing for {first_few(sorted(absent))}")
+    try:
+        refuse_lacking(plan)
+    except InputError as error:
+        return Check("corpus", "fail", str(error))
+    if absent := {*lacking_sets(plan), *absent_sets(plan.recipe.recipe, plan.data)}:
+        return Check("corpus", "warn", f"{place} has nothing for {first_few(sorted(absent))}, which are left out")
     return Check("corpus", "ok", str(place))
 
 

@@ -20,7 +20,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.run_names import base_and_seed, with_seed
 from vpeval.corpora.table import NAME as TABLE
 from vpeval.data.layout import is_attribute, present
-from vpeval.editions.base import edition_of
+from vpeval.editions.base import Edition, edition_of, editions
 from vpeval.metrics.intervals import RESAMPLES
 from vpeval.networks.configs import find_config, stored_model
 from vpeval.plan.absent import without_absent
@@ -527,8 +527,10 @@ def make_plan(settings: Settings) -> Plan:
         raise InputError(
             f"ser '{recipe.ser}' is neither a directory nor one of {there} in {plan.ser_conf.parent}", conf
         )
+    _check_set_names(plan)
     _check_trained(plan)
     _check_fusions(plan)
+    _check_hook(plan)
     return plan
 
 
@@ -598,6 +600,29 @@ def _check_trained(plan: Plan) -> None:
             raise InputError(
                 f"recipe {plan.recipe.recipe} has no train_sets to train attacker {attacker.name} on; name some in its "
                 "recipe.conf, or choose other attackers"
+            )
+
+
+def _check_set_names(plan: Plan) -> None:
+    """The result files of an edition must be able to tell the sets apart."""
+    joined = (one.name for one in (*plan.recipe.asr_sets, *plan.recipe.emotion_sets))
+    pattern = edition_of(plan.edition).set_names
+    if odd := [name for name in (*plan.recipe.trial_sets, *joined) if not re.fullmatch(pattern, name)]:
+        there = " or ".join(name for name, edition in editions().items() if edition.set_names == Edition.set_names)
+        raise InputError(
+            f"the result file of edition {plan.edition} cannot tell set '{odd[0]}' from others: names like "
+            f"x_dev_trials_f, x_test_trials_m, x_dev_asr are needed; name the sets in egs/{plan.recipe.recipe}/"
+            f"recipe.conf so, or choose --edition {there}"
+        )
+
+
+def _check_hook(plan: Plan) -> None:
+    """An anonymiser that learns from training or pool sets needs a recipe that has them."""
+    for kind in hook_program.sets_needed(plan.hook) if plan.hook else ():
+        if not getattr(plan.recipe, kind):
+            raise InputError(
+                f"anonymiser {plan.settings.anonymizer} needs {kind}, and recipe {plan.recipe.recipe} has "
+                f"none; name some in egs/{plan.recipe.recipe}/recipe.conf, or choose another --anonymizer"
             )
 
 

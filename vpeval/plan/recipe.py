@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ LEVELS = ("spk", "utt")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SET = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+_TRIALS = re.compile(r"(?P<base>.+_trials)_(?P<gender>f|m|mixed|all)(?:_(?P<part>common|all))?")
 _SIZES = re.compile(r"([1-9][0-9]*|all)(,([1-9][0-9]*|all))*")
 _EXPANDED = re.compile(r"(?<!\\)[$`]")
 _SHELL = re.compile(r"[$`;&|<>()\\*?'\"]")
@@ -95,6 +97,11 @@ class Recipe:
         return tuple(sorted({*self.enroll_sets, *self.trial_sets, *self.srd_sets, *legal, *joined}))
 
     @property
+    def sets(self) -> tuple[str, ...]:
+        """All sets, each once."""
+        return tuple(dict.fromkeys((*self.eval_sets, *self.train_sets, *self.pool_sets)))
+
+    @property
     def voice_sets(self) -> tuple[str, ...]:
         """The evaluation sets that attackers look at: all but those that are only recognised."""
         sides = [side for side in (self.linkability_sets, self.singling_out_sets) if side]
@@ -153,6 +160,16 @@ def _refuse_ambiguous(recipe: Recipe, path: Path, lines: Mapping[str, int]) -> N
     if both := set(recipe.enroll_sets) & set(recipe.trial_sets):
         message = f"'{both.pop()}' is both an enrolment and a trial set; results would be too good to be true"
         raise InputError(message, path, lines["asv_pairs"])
+    compared = {"asv_pairs": [recipe.trial_sets], "asr_sets": [joined.sets for joined in recipe.asr_sets]}
+    compared["emotion_sets"] = [joined.sets for joined in recipe.emotion_sets]
+    for variable, groups in compared.items():
+        for one, other in (pair for group in groups for pair in combinations(group, 2)):
+            if _overlap(one, other):
+                message = (
+                    f"'{one}' and '{other}' hold the same utterances, which would count twice; keep one of them, or "
+                    "_trials_f and _trials_m without _trials_mixed"
+                )
+                raise InputError(message, path, lines[variable])
     if recipe.emotion_sets and not recipe.ser:
         message = "emotion_sets need ser, the directory of an emotion recogniser, to be measured by"
         raise InputError(message, path, lines["emotion_sets"])
@@ -160,6 +177,21 @@ def _refuse_ambiguous(recipe: Recipe, path: Path, lines: Mapping[str, int]) -> N
         if shared := set(getattr(recipe, variable)) & set(recipe.eval_sets):
             message = f"'{shared.pop()}' is also an evaluation set; attackers must not be trained on those"
             raise InputError(message, path, lines[variable])
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether two names are of trial sets of which one is a part of the other.
+
+    >>> _overlap("x_trials_f", "x_trials_mixed"), _overlap("x_trials_f", "x_trials_f_common")
+    (True, False)
+    """
+    a, b = _TRIALS.fullmatch(one), _TRIALS.fullmatch(other)
+    if not a or not b or a["base"] != b["base"]:
+        return False
+    genders, parts = {a["gender"], b["gender"]}, {a["part"], b["part"]}
+    return (len(genders) == 1 or bool(genders & {"mixed", "all"})) and (
+        len(parts) == 1 or "all" in parts or "all" in genders
+    )
 
 
 def _assignments(path: Path) -> Iterator[tuple[str, str, int]]:

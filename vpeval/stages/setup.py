@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import logging
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -15,20 +19,22 @@ from vpeval.corpora.prepare import prepare
 from vpeval.corpora.protocol import protocol_file
 from vpeval.data.directory import read_utt2spk
 from vpeval.data.layout import first_few
-from vpeval.data.validate import validate
+from vpeval.data.validate import Problem, validate
 from vpeval.jobs import guard
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.stamps import NOT_MADE
 from vpeval.jobs.steps import Step, bring_up_to_date, log_commands
-from vpeval.plan.absent import absent_sets
+from vpeval.plan.absent import absent_sets, without_absent
+from vpeval.plan.made_sets import STAGING, made_by, put_in_place, stamp_name
 from vpeval.plan.plan import Plan
+from vpeval.plan.readiness import SHARED, refuse_absent, refuse_lacking, shared_utterances
 from vpeval.stages.base import require_outputs
 
 log = logging.getLogger(__name__)
 _TOOLS = ("make_trials", "subset_data", "copy_data_dir", "combine_data")
 _SHOWN = 20
-_SHARED = Path("local/prepare_sets.sh")
-"""Prepares recipes that have no script of their own."""
+_AUDIO = "local"
+"""Where scripts that prepare sets put audio, in a data root."""
 _MOST_DECODED = 20_000
 """Utterances up to which all audio of a set is decoded to check it; later stages would find damaged files as well."""
 
@@ -36,43 +42,67 @@ _MOST_DECODED = 20_000
 def prepare_data(plan: Plan) -> None:
     """Stage 0: make the data directories of the recipe, and check them."""
     bring_up_to_date([data_step(plan)], "set of data directories")
+    if not current_dry_run():
+        refuse_absent(plan)
 
 
+@dataclass(frozen=True)
 class DataStep(Step):
     """A step whose outputs are the sets that there are: some may be absent."""
+
+    plan: Plan = field(kw_only=True)
 
     @property
     def outputs(self) -> list[Path]:
         """The data directories, and what is noted about them."""
-        recipe = str(self.options["recipe"])
+        recipe = self.plan.recipe.recipe
         absent = absent_sets(recipe, self.out)
         note = [file] if (file := protocol_file(self.out, recipe)).is_file() else []
         return [*(self.out / name for name in self.files if name not in absent), *note]
 
     @property
     def lock(self) -> Path:
-        """In the directory that holds all sets, not next to it."""
-        return self.out / f"{self.stamp}.lock"
+        """Of the directory that holds the sets of all recipes."""
+        return self.out / ".sets.lock"
+
+    @contextmanager
+    def making(self) -> Iterator[Path]:
+        """The sets are made apart, and put in their place when all are good and none belongs to others."""
+        made_from, staging = self.fingerprint, self.out / STAGING
+        shutil.rmtree(staging, ignore_errors=True)
+        staging.mkdir(parents=True)
+        audio = self.out / _AUDIO
+        audio.mkdir(exist_ok=True)
+        (staging / _AUDIO).symlink_to(f"../{_AUDIO}")  # converted once, whatever becomes of the sets
+        try:
+            yield self.out
+            try:
+                put_in_place(self.plan, made_from)
+            finally:
+                shutil.rmtree(staging)
+        finally:
+            with suppress(OSError):  # it is in use
+                audio.rmdir()
 
 
 def data_step(plan: Plan) -> DataStep:
     """All data directories that the recipe names."""
-    recipe, settings = plan.recipe, plan.settings
+    recipe, settings, made = plan.recipe, plan.settings, made_by(plan)
     folder = Path("egs") / recipe.recipe
-    sets = dict.fromkeys((*recipe.eval_sets, *recipe.train_sets, *recipe.pool_sets))
     scripts = [*sorted(folder.glob("*.py")), *(Path("utils") / f"{name}.py" for name in _TOOLS)]
     inputs = [folder, *([plan.corpus] if plan.is_ours else []), *([Path(settings.lists)] if settings.lists else [])]
-    options = {"recipe": recipe.recipe, "full": settings.full}
+    options = {"recipe": recipe.recipe, "full": settings.full, "lists": made.lists}
     return DataStep(
         stage=0,
         out=plan.data,
-        files=tuple(sets),
+        files=recipe.sets,
         inputs=tuple(inputs),
         options=options if plan.is_ours else {**options, "corpus": _outline(plan.corpus)},
         makers=(*scripts, validate, prepare),
         make=partial(_prepare, plan),
-        commands=lambda: [_preparation(plan)],
-        stamp=f".{recipe.recipe}.stamp.json",
+        commands=lambda: [_preparation(plan, plan.data)],
+        stamp=stamp_name(recipe.recipe),
+        plan=plan,
     )
 
 
@@ -82,39 +112,45 @@ def _outline(corpus: Path) -> list[str]:
     return sorted(f"{path} {path.stat().st_mtime_ns}" for path in places)
 
 
-def _preparation(plan: Plan) -> list[str]:
+def _preparation(plan: Plan, root: Path) -> list[str]:
     """The command that prepares the data directories of a recipe."""
     settings, script = plan.settings, Path("egs") / plan.recipe.recipe / "prepare.sh"
-    program, *conf = [script] if script.is_file() else [_SHARED, script.with_name("recipe.conf")]
+    program, *conf = [script] if script.is_file() else [SHARED, script.with_name("recipe.conf")]
     # Sets and trials are the same for every seed, so that runs with different seeds can be compared.
     options = ["--full", str(settings.full).lower()]
     options += ["--lists", settings.lists] if settings.lists else []
-    return [str(program), *options, *map(str, (*conf, plan.corpus, plan.data))]
+    return [str(program), *options, *map(str, (*conf, plan.corpus, root))]
 
 
 def _prepare(plan: Plan, out: Path) -> str:
-    recipe, command = plan.recipe, _preparation(plan)
+    recipe, staging = plan.recipe, out / STAGING
+    refuse_lacking(plan)
+    command = _preparation(plan, staging)
     if guard.run(command):
         raise InputError("failed (see above)", command[0])
+    absent = absent_sets(recipe.recipe, staging)
+    refuse_absent(plan, staging)
+    found = {name: staging / name for name in recipe.sets if name not in absent}
+    require_outputs(0, *found.values())
     utts, inspected = 0, dict[str, Inspected]()
-    absent = absent_sets(recipe.recipe, plan.data)
-    for name in (*recipe.eval_sets, *recipe.train_sets, *recipe.pool_sets):
-        if name in absent:
-            continue
-        directory = plan.original(name)
-        require_outputs(0, directory)
+    for name, directory in found.items():
         count = len(read_utt2spk(directory / "utt2spk"))
         audio = name in recipe.eval_sets and count <= _MOST_DECODED
-        problems = validate(directory, text=False, audio=audio, inspected=inspected)
-        for problem in problems[:_SHOWN]:
-            log.warning("warning: " * (problem.severity == "warning") + str(problem))
-        if errors := [problem for problem in problems if problem.severity == "error"]:
-            raise InputError(f"has {len(errors)} faults; run utils/validate_data_dir.py {directory}", directory)
+        _refuse_faults(validate(directory, text=False, audio=audio, inspected=inspected), directory)
         utts += count
-    silent = [name for name in recipe.speech_sets if name not in absent and not (plan.data / name / "text").is_file()]
+    left = without_absent(recipe, staging)
+    _refuse_faults(shared_utterances(left, staging), staging)
+    silent = [name for name in recipe.speech_sets if name in found and not (found[name] / "text").is_file()]
     if silent:
         log.warning(f"{first_few(silent)}: no text, so that word error rates are left out")
-    return f"{len(recipe.eval_sets)} evaluation sets of {recipe.recipe} and their training data, {utts} utterances"
+    return f"{len(left.eval_sets)} evaluation sets of {recipe.recipe} and their training data, {utts} utterances"
+
+
+def _refuse_faults(problems: Sequence[Problem], directory: Path) -> None:
+    for problem in problems[:_SHOWN]:
+        log.warning("warning: " * (problem.severity == "warning") + str(problem))
+    if errors := [problem for problem in problems if problem.severity == "error"]:
+        raise InputError(f"has {len(errors)} faults (see above)", directory)
 
 
 SCRATCH = ("small_original", "small_scratch")

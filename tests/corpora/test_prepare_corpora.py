@@ -11,7 +11,7 @@ import replicas
 
 from vpeval.core.errors import InputError
 from vpeval.corpora import counts
-from vpeval.corpora.counts import EXPECTED, Counts, compare, render
+from vpeval.corpora.counts import EXPECTED, Counts, Row, compare, render
 from vpeval.corpora.lists import Lists
 from vpeval.corpora.prepare import prepare
 from vpeval.corpora.protocol import read_protocol
@@ -181,6 +181,29 @@ def test_incomplete_or_contradictory_lists_are_refused(corpora: Path, tmp_path: 
     trials.unlink()
     with pytest.raises(InputError, match="has lists of libri_dev, but none of libri_dev_trials_f; complete them"):
         make(corpora, tmp_path / "b", LIBRI[:3], lists)
+
+
+def test_lists_that_enrol_a_trial_utterance_are_refused_and_nothing_is_written(
+    corpora: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = make(corpora, tmp_path / "a", LIBRI[:3])
+    lists = as_lists(tmp_path / "lists", wanted)
+    tried = wanted["libri_dev_trials_f"].utts[0]
+    with (lists / "libri_dev/enrolls").open("a") as file:
+        file.write(f"data/x/wav/{tried}.wav\n")
+    monkeypatch.setattr(Row, "agrees", True)
+    with pytest.raises(
+        InputError, match=rf"libri_dev_enrolls: 1 of its utterances \({tried}\) are in libri_dev_trials"
+    ):
+        make(corpora, tmp_path / "b", LIBRI[:3], lists)
+    assert not (tmp_path / "b/libri_dev_enrolls").exists()
+
+
+def test_one_training_set_may_be_there_without_another(corpora: Path, tmp_path: Path) -> None:
+    sets = ("dev-clean", "train-clean-100")
+    found = make(corpora, tmp_path, ["libri_dev_enrolls", *sets], optional=sets)
+    assert set(found) == {"libri_dev_enrolls", "dev-clean"}
+    assert read_protocol(tmp_path, "toy")["train-clean-100"].protocol == "absent"
 
 
 def test_a_missing_corpus_is_an_error_unless_what_needs_it_is_optional(corpora: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Readers of corpora on replicas of their released layouts."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -55,10 +56,29 @@ def test_libritts_is_brought_to_16_khz_once(tmp_path: Path, speech: replicas.Spe
     assert utterances[0].utt == "100-200-000000-000000"
     info = probe(str(utterances[0].path))
     assert (info.rate, info.channels, round(info.duration, 3)) == (16000, 1, round(utterances[0].seconds, 3))
-    before = utterances[0].path.stat().st_mtime_ns
+    before = utterances[0].path.stat().st_ino
     convert_to_16khz(read_libritts(tmp_path, "train-other-500"), tmp_path / "local")
-    assert utterances[0].path.stat().st_mtime_ns == before
+    assert utterances[0].path.stat().st_ino == before
     assert "?" not in utterances[0].text and utterances[0].text.isupper()
+
+
+def test_audio_of_another_corpus_is_not_taken_for_that_of_this_one(tmp_path: Path, speech: replicas.Speech) -> None:
+    for name in ("one", "copy", "other"):
+        replicas.libritts(tmp_path / name, "train-other-500", {"100": "f"}, speech, utts=1)
+    same = next((tmp_path / "one").rglob("*.wav"))
+    next((tmp_path / "copy").rglob("*.wav")).write_bytes(same.read_bytes())
+    first, again = (
+        convert_to_16khz(read_libritts(tmp_path / name, "train-other-500"), tmp_path / "local")[0]
+        for name in ("one", "copy")
+    )
+    assert first.path == again.path
+    content = first.path.read_bytes()
+    # Newer or older: what sets that are there name stays as it is.
+    for time in (1, 2**40):
+        os.utime(next((tmp_path / "other").rglob("*.wav")), ns=(time, time))
+        with pytest.raises(InputError, match=r"100-200-000000-000000\.flac: was converted from other audio than"):
+            convert_to_16khz(read_libritts(tmp_path / "other", "train-other-500"), tmp_path / "local")
+    assert first.path.read_bytes() == content
 
 
 def test_vctk_takes_the_second_microphone(tmp_path: Path, speech: replicas.Speech) -> None:

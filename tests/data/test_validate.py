@@ -7,8 +7,9 @@ import soundfile as sf
 
 from vpeval.audio import io
 from vpeval.audio.io import Inspected, write_wave
+from vpeval.data import table_files
 from vpeval.data.directory import DataDir
-from vpeval.data.validate import Problem, validate
+from vpeval.data.validate import Problem, check_disjoint, validate
 
 
 def put(data: DataDir, name: str, text: str | bytes) -> None:
@@ -41,6 +42,29 @@ def test_audio_that_another_directory_has_named_is_not_opened_again(toy: DataDir
     }
     monkeypatch.setattr(io, "_inspect", None)
     assert validate(toy.path, inspected=inspected) == found
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_an_utterance_that_is_enrolled_and_tried_is_a_problem(toy: DataDir, monkeypatch, large: bool) -> None:
+    if large:
+        monkeypatch.setattr(table_files, "LARGE", 1)
+    edit(toy, "enrolls", "b-1", "b-2")
+    assert messages(validate(toy.path)) == [
+        "trials: 1 enrolment utterances are in trials as well (b-2); use other utterances for one of them"
+    ]
+
+
+def test_sets_that_share_an_utterance_are_told(toy: DataDir, tmp_path: Path) -> None:
+    sets = {
+        name: toy.subset(utts.split()).write(tmp_path / name).path
+        for name, utts in {"e": "a-1 b-1", "f": "a-2 b-2", "m": "b-1 b-2 c-1"}.items()
+    }
+    assert check_disjoint([sets["e"]], [sets["f"]]) == []
+    found = [problem.message for problem in check_disjoint([sets["e"]], [sets["f"], sets["m"]])]
+    assert [text.partition(" (")[0] for text in found] == [
+        f"shares 1 utterances with the enrolment set {sets['e']}",
+        f"shares 1 utterances with the other trial set {sets['f']}",
+    ]
 
 
 def test_a_problem_reads_as_file_line_message_remedy() -> None:

@@ -41,27 +41,29 @@ def replica(tmp_path_factory):
 
 @pytest.mark.parametrize("recipe", ["vpc2022", "vpc2024", "vpc2026", "commonvoice", "ravdess"])
 def test_a_replica_goes_through_stages_0_to_3(clone, replica, recipe):
-    options = ("--corpus", replica(recipe), "--stop-stage", "3", "--nj", "2", *TEMPLATE, "--system", f"of_{recipe}")
-    output = clone.run("--recipe", recipe, *options)
+    # Every replica has audio of its own, so that recipes cannot share their sets.
+    options = ("--corpus", replica(recipe), "--data", f"data_{recipe}", "--stop-stage", "3", "--nj", "2", *TEMPLATE)
+    output = clone.run("--recipe", recipe, *options, "--system", f"of_{recipe}")
+    root = clone.path / f"data_{recipe}"
     sets = read_recipe(ROOT / f"egs/{recipe}/recipe.conf")
     for name in sets.eval_sets:
-        data, anonymised = (DataDir.load(clone.path / "data" / f"{name}{suffix}") for suffix in ("", f"_of_{recipe}"))
+        data, anonymised = (DataDir.load(root / f"{name}{suffix}") for suffix in ("", f"_of_{recipe}"))
         assert data.utts == anonymised.utts and data.trials == anonymised.trials
         os.chdir(clone.path)
         assert all(Path(path).is_file() for path in (*data.wav.values(), *anonymised.wav.values()))
     if recipe.startswith("vpc"):
         assert "Numbers of the evaluation plan" in output and "protocol: rebuilt" in output
-        assert DataDir.load(clone.path / "data/train-clean-360").spk2gender == {
+        assert DataDir.load(root / "train-clean-360").spk2gender == {
             "14": "f",
             "16": "m",
             "17": "f",
             "19": "m",
         }
     if recipe == "commonvoice":
-        a, b = (DataDir.load(clone.path / f"data/commonvoice_{letter}") for letter in "ab")
+        a, b = (DataDir.load(root / f"commonvoice_{letter}") for letter in "ab")
         assert set(b.speakers) < set(a.speakers) and not set(a.utts) & set(b.utts)
     if sets.emotion_sets:
-        emotional = DataDir.load(clone.path / "data" / sets.emotion_sets[0].sets[0])
+        emotional = DataDir.load(root / sets.emotion_sets[0].sets[0])
         assert set(emotional.table("spk2fold").values()) > {"1", "2"} or recipe == "ravdess"
 
 

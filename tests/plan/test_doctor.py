@@ -19,7 +19,7 @@ GOOD = Machine("3.12.1", 2, 8 * 10**9, 50 * 10**9, 0)
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Recipes and configurations, with a store of models that has all that it is asked for."""
-    for folder in ("conf", "egs/mini", "egs/vpc2024", "local/anon/mcadams"):
+    for folder in ("conf", "egs/mini", "egs/vpc2020", "egs/vpc2024", "local/anon/mcadams"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.opus"))
     (tmp_path / "egs/mini/corpus/audio").mkdir(exist_ok=True)
     for line in (tmp_path / "egs/mini/corpus/utterances.tsv").read_text().splitlines()[1:]:
@@ -83,6 +83,48 @@ def test_a_corpus_that_is_nowhere_empty_or_not_whole_is_told(clone: Path) -> Non
     assert "is empty" in failing(check(corpus="empty"))["corpus"]
     (clone / "egs/mini/corpus/audio/f001-002.opus").unlink()
     assert "lacks 1 audio files (f001-002)" in failing(check())["corpus"]
+
+
+def touch(root: Path, *names: str) -> None:
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+
+
+LIBRI = [f"corpus/LibriSpeech/{part}-clean/84/1/84-1-0000.flac" for part in ("dev", "test")]
+TRAINING = "corpus/LibriSpeech/train-clean-360/14/1/14-1-0000.flac"
+
+
+def test_a_corpus_that_lacks_what_the_run_reads_is_told_with_what_to_do(clone: Path) -> None:
+    touch(clone, LIBRI[0])
+    settings = {"recipe": "vpc2024", "corpus": "corpus", "attackers": "ecapa"}
+    text = failing(check(**settings))["corpus"]
+    assert "no LibriSpeech test-clean here" in text and "libri_test_enrolls is made of it" in text
+    assert "egs/vpc2024/download.sh says how to get it" in text
+    touch(clone, LIBRI[1])
+    # Nobody trains: neither LibriSpeech to train with nor IEMOCAP is needed.
+    found = check(**settings)["corpus"]
+    assert found.state == "warn"
+    assert "has nothing for IEMOCAP_dev, IEMOCAP_test, train-clean-360, which are left out" in found.text
+    text = failing(check(**{**settings, "attackers": "ecapa ecapa_plda_vpc"}))["corpus"]
+    assert (
+        "attacker ecapa_plda_vpc needs train-clean-360: put it there, or choose attackers that are pretrained" in text
+    )
+    touch(clone, TRAINING)
+    assert "corpus" not in failing(check(**{**settings, "attackers": "ecapa ecapa_plda_vpc"}))
+
+
+def test_an_anonymiser_without_its_pool_cannot_succeed(clone: Path) -> None:
+    touch(clone, *LIBRI, TRAINING, "corpus/VCTK/wav48_silence_trimmed/p225/p225_001_mic2.flac")
+    settings = {"recipe": "vpc2020", "corpus": "corpus", "attackers": "ecapa"}
+    assert check(**settings)["corpus"].state == "warn"
+    text = failing(check(**settings, anonymizer="xvector_pool"))["corpus"]
+    assert "no LibriTTS train-other-500 here" in text
+    assert (
+        "anonymiser xvector_pool needs libritts_train_other_500: put it there, or choose another --anonymizer" in text
+    )
+    touch(clone, "corpus/LibriTTS/train-other-500/100/1/100_1_0_0.wav")
+    assert check(**settings, anonymizer="xvector_pool")["corpus"].state == "ok"
 
 
 def test_the_time_of_a_corpus_is_known_when_its_speech_is(clone: Path) -> None:

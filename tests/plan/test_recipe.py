@@ -74,6 +74,24 @@ def test_an_enrolment_set_is_no_trial_set_and_the_folder_has_the_name(tmp_path: 
         recipe(tmp_path, text=SMALL.replace("recipe=toy", "recipe=other"))
 
 
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        "toy_enrolls:toy_trials_f toy_enrolls:toy_trials_m toy_enrolls:toy_trials_mixed",
+        "toy_enrolls:toy_trials_f_common toy_enrolls:toy_trials_f_all",
+        "toy_enrolls:toy_trials_m_common toy_enrolls:toy_trials_all",
+    ],
+)
+def test_trial_sets_that_hold_the_same_utterances_are_refused(tmp_path: Path, pairs: str) -> None:
+    text = SMALL.replace("toy_enrolls:toy_trials_f\n           toy_enrolls:toy_trials_m", pairs)
+    with pytest.raises(
+        InputError, match=r"recipe.conf:3: 'toy_trials_.*' and 'toy_trials_.*' hold the same utterances"
+    ):
+        recipe(tmp_path, text=text)
+    with pytest.raises(InputError, match=r"recipe.conf:5: .* hold the same utterances"):
+        recipe(tmp_path, text=SMALL.replace("toy_trials_f,toy_trials_m", "toy_trials_m,toy_trials_mixed"))
+
+
 def test_all_recipes_can_be_read_and_are_documented() -> None:
     for path in ROOT.glob("egs/*/recipe.conf"):
         assert read_recipe(path).recipe == path.parent.name
@@ -102,6 +120,40 @@ def toy(tmp_path, monkeypatch):
         return make_plan(Settings(recipe="toy"))
 
     return plan
+
+
+@pytest.mark.parametrize(
+    ("pairs", "more", "odd"),
+    [
+        ("x_enrolls:x_trials_f", "", "x_trials_f"),
+        ("x_dev_enrolls:x_dev_trials_f", "asr_sets=x_asr:x_dev_trials_f\n", "x_asr"),
+        ("x_dev_enrolls:x_dev_trials_f_common", "", "x_dev_trials_f_common"),
+        ("x_dev_enrolls:x_dev_trials_f", "ser=whisper_linear\nemotion_sets=x:x_dev_trials_f\n", "x"),
+    ],
+)
+def test_sets_that_the_file_of_an_edition_cannot_tell_apart_are_refused_before_any_work(toy, pairs, more, odd):
+    text = f'recipe=toy\nasv_pairs="{pairs}"\nattackers=ecapa\nlegal_sizes=all\n'
+    text += more + ("" if "asr_sets" in more else "asr_sets=\n")
+    for edition in ("2020", "2022"):
+        Path("egs/toy/recipe.conf").write_text(f"{text}edition={edition}\n")
+        make_plan(Settings(recipe="toy"))
+    for edition in ("2024", "2026"):
+        with pytest.raises(InputError, match=f"edition {edition} cannot tell set '{odd}' from others"):
+            make_plan(Settings(recipe="toy", edition=edition))
+
+
+def test_an_anonymiser_that_needs_a_pool_is_refused_where_there_is_none(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    make_plan(Settings(recipe="mini", anonymizer="xvector_pool"))
+    with pytest.raises(InputError, match="anonymiser xvector_pool needs pool_sets, and recipe vpc2024 has none"):
+        make_plan(Settings(recipe="vpc2024", anonymizer="xvector_pool"))
+    hook = tmp_path / "mine/anonymize.sh"
+    hook.parent.mkdir()
+    hook.write_text("#!/bin/sh\n")
+    hook.chmod(0o755)
+    hook.with_name("needs").write_text("gpu\n")
+    with pytest.raises(InputError, match="needs: says 'gpu'; it may say train_sets and pool_sets"):
+        make_plan(Settings(recipe="mini", anonymizer=str(hook)))
 
 
 def test_without_asr_sets_no_recogniser_is_fetched(toy):

@@ -1,5 +1,6 @@
 import os
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -168,6 +169,30 @@ def test_trials_are_made_and_valid(tool, data: DataDir, tmp_path: Path) -> None:
     for name in names:
         assert tool("validate_data_dir.py", tmp_path / "sets" / name).code == 0
     assert len((tmp_path / "sets" / "mini_trials_mixed" / "trials").read_text().splitlines()) == 4 * 8
+
+
+def test_a_trial_set_of_another_call_that_shares_utterances_with_the_new_enrolment_is_refused(
+    tool, data: DataDir, tmp_path: Path
+) -> None:
+    sets, options = tmp_path / "sets", ("--name", "mini", data.path, tmp_path / "sets")
+    assert tool("make_trials.py", "--enroll-session", 0, "--mixed", "true", *options).code == 0
+    before = (sets / "mini_enrolls/enrolls").read_text()
+    result = tool("make_trials.py", "--enroll-session", 1, *options)
+    assert result.code == 1 and "8 utterances of the new enrolment (a-1-0, a-1-1, b-1-0 and 5 more)" in result.err
+    assert f"remove it: rm -r {sets}/mini_trials_mixed" in result.err
+    assert (sets / "mini_enrolls/enrolls").read_text() == before
+    shutil.rmtree(sets / "mini_trials_mixed")
+    assert tool("make_trials.py", "--enroll-session", 1, *options).code == 0
+
+
+def test_a_trial_set_is_checked_against_its_enrolment_set(tool, data: DataDir, tmp_path: Path) -> None:
+    for utts in (["a-0-0", "b-0-0", "c-1-1"], ["a-1-1", "b-1-1", "c-1-1"]):
+        data.subset(utts).write(tmp_path / f"set{utts[0][2]}")
+    good, bad = tmp_path / "set0", tmp_path / "set1"
+    result = tool("validate_data_dir.py", "--enrolls", good, bad)
+    assert result.code == 1
+    assert f"{bad}/utt2spk: shares 1 utterances with the enrolment set {good} (c-1-1)" in result.err
+    assert tool("validate_data_dir.py", bad).code == 0
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,12 @@ def test_chance_is_what_finite_data_measure_where_that_is_known():
     assert show_chance(Record("wer", 0.1)) == ""
 
 
+def test_the_chance_of_an_identification_rate_is_exactly_one_of_n():
+    record = Record("srd_idr", 0.5, params={"N": 38}, notes={"chance": 1 / 38, "floor": 0.0263859649122807})
+    assert chance_level(record) == 1 / 38
+    assert show_chance(record) == "2.63"
+
+
 def test_d_sys_is_compared_with_shuffled_labels_of_the_same_trials():
     tags = {"system": "s", "set": "x_trials_f", "condition": "aa", "attacker": "a"}
     records = [Record("dsys", 0.5, **tags), Record("dsys_null", 0.06, **tags), Record("dsys", 0.5, system="other")]

@@ -47,13 +47,15 @@ def test_an_eer_has_the_interval_that_knows_of_the_choice_if_that_is_of_the_same
     assert worst_case([eer, chosen.with_notes({"chosen": "b"})], "s", "eer_kaldi").lower == 0.08
 
 
-def test_the_baseline_is_original_speech_by_the_same_attacker_where_there_is_one():
+def test_the_baseline_is_original_speech_by_its_own_strongest_attacker():
     original = [
         number("eer_kaldi", 0.02, "original", "oo", "other"),
         number("eer_kaldi", 0.04, "original", "oo", "a"),
     ]
-    assert original_baseline(original, number("eer_kaldi", 0.1)).value == 0.04
-    assert original_baseline(original[:1], number("eer_kaldi", 0.1)).value == 0.02
+    assert original_baseline(original, number("eer_kaldi", 0.1, attacker="a")).attacker == "other"
+    weak = replace(sized(1 / 3, 6, 1, "f0"), system="original", condition="oo")
+    strong = replace(weak, value=1.0, attacker="ecapa")
+    assert original_baseline([weak, strong], sized(1 / 3, 6, 1, "f0")).value == 1.0
 
 
 def test_utility_is_by_one_recogniser_with_the_large_language_model():

@@ -192,7 +192,7 @@ def _number_row(entry: Entry, record: Record) -> NumberRow:
         notes["no cost"] = record.notes[NO_COST]
     value = f"{metric.typeset(record.value)} {metric.unit}".rstrip() + category
     level = chance_level(record)
-    about = "≈ " if "floor" in record.notes else ""
+    about = "≈ " if level == record.notes.get("floor") else ""
     return NumberRow(
         title=metric.title,
         group=metric.group,

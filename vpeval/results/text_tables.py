@@ -14,11 +14,14 @@ from vpeval.results.origins import mark
 
 
 def chance_level(record: Record) -> float | None:
-    """Where nothing is disclosed: what finite data measure there (`floor`), if the record states it, or else theory."""
-    for name in ("floor", "chance"):
-        if name in record.notes:
-            return float(record.notes[name])
-    return describe(record.metric).chance
+    """Where nothing is disclosed: theory, or, where that is 0, what finite data measure there (`floor`), if stated.
+
+    A share above 0 that theory gives, such as 1/N, is exact; a simulated floor of it is not.
+    """
+    theory = record.notes.get("chance", describe(record.metric).chance)
+    if not theory and "floor" in record.notes:
+        return float(record.notes["floor"])
+    return None if theory is None else float(theory)
 
 
 def show_chance(record: Record) -> str:

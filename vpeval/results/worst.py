@@ -88,11 +88,13 @@ def _as_chosen(mean: Record, chosen: Mapping[tuple[object, ...], Record]) -> Rec
 
 
 def original_baseline(records: Iterable[Record], number: Record) -> Record | None:
-    """The number of original speech to compare that of a system with: by the same attacker, where there is one."""
+    """The number of original speech to compare that of a system with: of the most successful attack on it.
+
+    The attacker that is strongest on a system may be weak on original speech, where others find everybody.
+    """
     is_published = PUBLISHED in number.notes
     same = [r for r in records if r.metric == number.metric and (PUBLISHED in r.notes) == is_published]
-    own = _means(record for record in same if record.system == ORIGINAL)
-    return _worst([r for r in own if r.attacker == number.attacker] or own)
+    return _worst(_means(record for record in same if record.system == ORIGINAL))
 
 
 def utility(records: Iterable[Record], systems: Sequence[str], metric: str) -> dict[str, Record]:

@@ -1,5 +1,6 @@
 """A hook with a preparation, written from docs/hooks.md alone."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from vpeval.asv.attackers import Attacker
 from vpeval.core.errors import InputError
 from vpeval.plan.plan import Plan, Settings
 from vpeval.plan.recipe import Pair, Recipe
-from vpeval.stages.setup import prepare_anonymiser
+from vpeval.stages.setup import prepare_anonymiser, refuse_other_preparation
 
 PREPARE = """#!/bin/sh
 printf '%s\\n' "$@" >"$VPEVAL_HOOK_PREPARED/arguments"
@@ -40,6 +41,22 @@ def test_preparation_gets_the_hooks_options_jobs_seed_and_data(plan: Plan, tmp_p
         *("--profile", "a b", "--nj", "3", "--seed", "7"),
         *("data/train_a,data/train_b", "data/pool"),
     ]
+
+
+def test_what_was_learnt_from_other_sets_is_refused_when_speech_is_anonymised(plan: Plan, tmp_path: Path) -> None:
+    program = tmp_path / "mine/prepare.sh"
+    program.write_text(PREPARE)
+    program.chmod(0o755)
+    refuse_other_preparation(plan)  # by hand, or by an older version: nobody knows
+    prepare_anonymiser(plan)
+    refuse_other_preparation(plan)
+    other = replace(plan, recipe=replace(plan.recipe, train_sets=("train_a",)))
+    with pytest.raises(
+        InputError, match=r"was prepared from data/train_a data/train_b data/pool, not from the sets of"
+    ):
+        refuse_other_preparation(other)
+    prepare_anonymiser(other)
+    refuse_other_preparation(other)
 
 
 def test_a_hook_without_preparation_needs_none_and_a_failing_one_is_told(plan: Plan, tmp_path: Path) -> None:

@@ -208,7 +208,7 @@ def _spare_root(plan: Plan) -> str:
 
 
 def refuse_other_sets(plan: Plan) -> bool:
-    """Refuse sets that are not those that stage 0 of this plan made; False where nobody noted who made them.
+    """Refuse sets that are not those that stage 0 of this plan made; False where this version of it made none.
 
     Files are looked at, not read, unless their times have changed.
     """
@@ -240,4 +240,4 @@ def refuse_other_sets(plan: Plan) -> bool:
     changed = changed_output(stamp, [*outputs, *([protocol] if protocol.is_file() else [])])
     if changed:
         raise InputError(f"is not as stage 0 of recipe {mine.recipe} made it; make it again: {again}", changed)
-    return True
+    return "sets" in read_stamp(stamp)

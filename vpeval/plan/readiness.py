@@ -22,10 +22,10 @@ _MEASURED = 4
 
 def ready(plan: Plan, stage: int) -> Plan:
     """The plan without what stage 0 could not make, for a later stage; an InputError where its sets are others."""
-    stamped = refuse_other_sets(plan)
+    checked = refuse_other_sets(plan)
     refuse_absent(plan)
     left = plan.prepared()
-    if not stamped and (shared := shared_utterances(left.recipe, plan.data)):  # stage 0 has looked at the others
+    if not checked and (shared := shared_utterances(left.recipe, plan.data)):
         raise InputError(f"{shared[0].message}; {shared[0].remedy}", shared[0].path)
     if stage >= _MEASURED:
         _refuse_other_level(left)

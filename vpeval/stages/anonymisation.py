@@ -12,6 +12,7 @@ from vpeval.core.run_names import base_and_seed
 from vpeval.jobs.steps import log_commands
 from vpeval.plan.plan import Plan
 from vpeval.stages.base import require_outputs
+from vpeval.stages.setup import refuse_other_preparation
 
 
 def run(plan: Plan) -> None:
@@ -21,6 +22,7 @@ def run(plan: Plan) -> None:
     if plan.settings.anonymized:
         _import(plan, recipe.eval_sets, recipe.train_sets if _trains(plan) else ())
         return
+    refuse_other_preparation(plan)
     anonymise(plan, recipe.eval_sets, plan.anon_level)
     anonymise(plan, recipe.train_sets, plan.train_level)
 

@@ -14,6 +14,7 @@ from vpeval.anon import hook_input, hook_program
 from vpeval.audio.io import Inspected
 from vpeval.core import models
 from vpeval.core.errors import InputError
+from vpeval.core.files import write_text
 from vpeval.core.locks import locked
 from vpeval.corpora.prepare import prepare
 from vpeval.corpora.protocol import protocol_file
@@ -201,9 +202,35 @@ def prepare_anonymiser(plan: Plan) -> None:
         *("--nj", str(settings.nj), "--seed", str(settings.seed)),
         *(",".join(map(str, side)) for side in sides),
     ]
+    record = _preparation_record(prepared)
     needed = [f"{hook_input.TOOLKIT}={hook_input.ROOT}", f"{hook_input.PREPARED}={prepared}"]
     log_commands(lambda: [["env", *needed, *command]])
     with locked(prepared.with_name(f".{prepared.name}.lock"), str(prepared)):
+        record.unlink(missing_ok=True)
         code = guard.run(command, hook_input.environment(prepared))
-    if code:
-        raise InputError(f"ended with exit code {code} (see above)", program)
+        if code:
+            raise InputError(f"ended with exit code {code} (see above)", program)
+        write_text(record, _prepared_from(plan))
+
+
+def refuse_other_preparation(plan: Plan) -> None:
+    """Refuse an anonymiser that learnt from the sets of another recipe."""
+    if plan.hook is None or hook_program.find_preparation(plan.hook) is None:
+        return
+    prepared = hook_program.prepared_dir(plan.hook, plan.settings.seed)
+    record = _preparation_record(prepared)
+    if record.is_file() and (before := record.read_text(encoding="utf-8")) != _prepared_from(plan):
+        raise InputError(
+            f"was prepared from {' '.join(before.split())}, not from the sets of recipe {plan.recipe.recipe}; prepare "
+            f"it again: {plan.settings.command} --stage 2",
+            prepared,
+        )
+
+
+def _preparation_record(prepared: Path) -> Path:
+    """Next to what a hook learnt, the sets it learnt from."""
+    return prepared.with_name(f".{prepared.name}.sets")
+
+
+def _prepared_from(plan: Plan) -> str:
+    return "".join(f"{plan.original(name)}\n" for name in (*plan.recipe.train_sets, *plan.recipe.pool_sets))

@@ -1,7 +1,10 @@
 """A recogniser that fails on original speech is told, and everything measured with it."""
 
+from pathlib import Path
+
 import pytest
 
+from vpeval.core.files import write_table
 from vpeval.measures.audit import audit_utility, with_warnings
 from vpeval.records.names import WARNING
 from vpeval.records.record import Record
@@ -24,6 +27,22 @@ def test_a_word_error_rate_beyond_half_is_flagged(value: float, flagged: bool) -
     assert finding.flagged is flagged
     assert ("nothing can be said" in finding.sentence) is flagged
     assert "whisper_base on original speech of x_asr: word error rate" in finding.sentence
+
+
+def test_text_rules_that_do_not_fit_are_told_with_those_that_do(tmp_path: Path) -> None:
+    def audited(hyp: str) -> str:
+        write_table(tmp_path / "ref", {"a": "HE WENT HOME AT SEVEN", "b": "SHE STAYED"})
+        write_table(tmp_path / "hyp", {"a": hyp, "b": "She stayed."})
+        files = {name: str(tmp_path / name) for name in ("ref", "hyp")}
+        (finding,) = audit_utility([wer(102.0, normalizer="vpc2024").with_files(files)], "egs/x/recipe.conf")
+        return finding.sentence
+
+    sentence = audited("He went home, at 7.")
+    assert "The text rules vpc2024 do not fit" in sentence
+    assert (
+        "by the rules vpc2020 the word error rate is 0.0 %. Put text_rules=vpc2020 into egs/x/recipe.conf" in sentence
+    )
+    assert "No other text rules help" in audited("Il est parti à la maison.")
 
 
 @pytest.mark.parametrize(("value", "lower", "flagged"), [(70.0, 65.0, False), (15.0, 12.0, True), (12.5, None, True)])

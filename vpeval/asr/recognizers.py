@@ -58,11 +58,18 @@ _RECOGNISERS = {
     "kaldi_chain": _KALDI_CHAIN,
 }
 _WITH_LM = "speechbrain"
+_AS_REFERENCES = ("speechbrain", "kaldi_chain")
+"""Recognisers that are trained on the transcripts of LibriSpeech and spell words as these do."""
 
 
 def recogniser_class(config: Path) -> Deferred:
     """The class of the recogniser that a yaml of conf/asr/ describes."""
     return choose(config, "recognizer", _RECOGNISERS)
+
+
+def spells_as_references(config: Path) -> bool:
+    """Whether a recogniser writes words as the references of the challenges have them; others differ in case."""
+    return recogniser_class(config) in [_RECOGNISERS[name] for name in _AS_REFERENCES]
 
 
 def own_language_models(config: Path) -> tuple[str, ...]:

@@ -58,6 +58,8 @@ def vpc2026(text: str) -> list[str]:
 
 
 NORMALIZERS: dict[str, Normalizer] = {"vpc2020": vpc2020, "vpc2024": vpc2024, "vpc2026": vpc2026}
+AS_WRITTEN, OF_ANY_SPELLING = "vpc2024", "vpc2020"
+"""The rules that change nothing, and those that make transcripts of any recogniser comparable."""
 
 
 def compared_words(reference: str, hypothesis: str, normalizer: Normalizer) -> tuple[list[str], list[str]]:

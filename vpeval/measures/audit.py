@@ -20,6 +20,7 @@ The limits are those of conf/verdict.yaml; EERs are of the estimator that the ca
 
 Recognisers are audited as well (`audit_utility`): a word error rate on original speech of 50 % or more means that more
 goes wrong than right before anything was anonymised: the wrong recogniser, the wrong language or the wrong text rules.
+Text rules that would do are named.
 An emotion recogniser whose UAR on original speech is not above chance, beyond its interval, has nothing to lose.
 """
 
@@ -27,19 +28,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from vpeval.anon.anonymised_set import read_missing
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
+from vpeval.core.files import read_table, write_text
 from vpeval.data.layout import first_few
+from vpeval.data.text import NORMALIZERS
 from vpeval.editions.headline import headline_eer
 from vpeval.embeddings.speaker_vectors import Embeddings, read_embeddings
 from vpeval.measures.strongest import attack_in_words, choice_in_words, sets_in_words, strongest_of
 from vpeval.metrics.vectors import directions
+from vpeval.metrics.wer import ErrorCounts, score_texts
 from vpeval.records.limits import AuditLimits, read_limits
 from vpeval.records.metrics import describe
 from vpeval.records.names import ATTACK_MODELS, CONDITIONS, LAZY, ORIGINAL, SIMILAR, WARNING, attack_model
@@ -555,13 +558,36 @@ def _interval(record: Record) -> str:
     return f"{_percent(record.value)} [{100 * record.lower:.1f}, {100 * record.upper:.1f}]"
 
 
-_HIGHEST_WER = 50.0
 _RECOGNISED = ("wer", "uar")
 
 
-def audit_utility(records: Iterable[Record]) -> list[Finding]:
-    """One finding for every recogniser and set of original speech."""
-    return [_check_recogniser(record) for record in _on_original(records)]
+def audit_utility(records: Iterable[Record], recipe: str = "") -> list[Finding]:
+    """One finding for every recogniser and set of original speech.
+
+    Where a recogniser fails, the transcripts that its record names (relative to the working directory) are scored by
+    the other text rules, too. If these do, they are the remedy, to be put into the file `recipe`.
+    """
+    found = []
+    for record in _on_original(records):
+        finding = _check_recogniser(record)
+        remedy = _remedy(record, recipe) if finding.flagged and {"hyp", "ref"} <= record.files.keys() else ""
+        found.append(replace(finding, sentence=f"{finding.sentence} {remedy}".rstrip()))
+    return found
+
+
+def _remedy(record: Record, recipe: str) -> str:
+    """Which text rules make the words of a recogniser those of the references, if any do."""
+    ref, hyp = (read_table(record.files[name], "text", empty=True) for name in ("ref", "hyp"))
+    scores = {rules: score_texts(ref, hyp, normalise, allow_extra=True) for rules, normalise in NORMALIZERS.items()}
+    rates = {rules: ErrorCounts.from_counts(score.words).rate for rules, score in scores.items()}
+    best = min(rates, key=lambda rules: rates[rules])
+    if rates[best] >= 100 * read_limits().verdict.not_understood:
+        return "No other text rules help: the words themselves differ."
+    return (
+        f"The text rules {record.params.get('normalizer')} do not fit the spelling of recogniser and references (case, "
+        f"punctuation, figures): by the rules {best} the word error rate is {rates[best]:.1f} %. Put text_rules={best} "
+        f"into {recipe or 'the recipe.conf'} and run stage 10 again."
+    )
 
 
 def with_warnings(records: Sequence[Record]) -> list[Record]:
@@ -599,7 +625,7 @@ def _check_recogniser(record: Record) -> Finding:
     name = f"{record.recogniser or 'the recogniser'} on original speech of {record.set}"
     numbers: dict[str, float | str] = {"set": record.set, "recogniser": record.recogniser, "value": record.value}
     if record.metric == "wer":
-        flagged = record.value >= _HIGHEST_WER
+        flagged = record.value >= 100 * read_limits().verdict.not_understood
         sentence = f"{name}: word error rate {record.value:.1f} %"
         if flagged:
             sentence += (

@@ -24,6 +24,7 @@ class VerdictLimits:
     untrained_grade: int
     disagreement: int
     speech_gone: float
+    not_understood: float
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,14 @@ def read_limits(path: Path = FILE) -> Limits:
     """Read and check a file of limits, once."""
     config = read_config(path, significance=float, verdict=dict, audit=dict)
     _in_range(config["significance"], "significance", path)
-    kinds = {"eer": list, "found": list, "untrained_grade": int, "disagreement": int, "speech_gone": float}
-    verdict = check_section(config["verdict"], "verdict", path, **kinds)
+    kinds = {"eer": list, "found": list, "untrained_grade": int, "disagreement": int}
+    shares = ("speech_gone", "not_understood")
+    verdict = check_section(config["verdict"], "verdict", path, **kinds, **dict.fromkeys(shares, float))
     for key in ("untrained_grade", "disagreement"):
         if not 0 <= verdict[key] < _GRADES:
             raise InputError(f"'verdict.{key}' must be a number of grades from 0 to {_GRADES - 1}", path)
-    _in_range(verdict["speech_gone"], "verdict.speech_gone", path)
+    for key in shares:
+        _in_range(verdict[key], f"verdict.{key}", path)
     steps = {key: _steps(verdict[key], f"verdict.{key}", path) for key in ("eer", "found")}
     for key, values in steps.items():
         if len(values) != _GRADES - 1:

@@ -116,7 +116,12 @@ def audit_step(plan: Plan) -> Step:
     scored = tuple(result.out / RECORDS for name in ("recognition", "emotion") for result in _results(plan, name))
 
     def make(out: Path) -> str:
-        findings = audit.audit_utility([record for path in scored for record in read_records(path)])
+        records = [
+            record.with_files({what: str(path.parent / name) for what, name in record.files.items()})
+            for path in scored
+            for record in read_records(path)
+        ]
+        findings = audit.audit_utility(records, f"egs/{plan.recipe.recipe}/recipe.conf")
         log_findings(findings)
         audit.write_findings(out / audit.UTILITY_FILE, findings)
         return f"audit of the recognisers, {sum(finding.flagged for finding in findings)} warnings"

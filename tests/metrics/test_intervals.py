@@ -3,13 +3,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp
-from scipy.stats import beta, gamma
+from scipy.stats import beta, gamma, t
 
 from vpeval.metrics.intervals import (
     FEWEST,
     mean_intervals,
     rate_interval,
     ratio_interval,
+    share_intervals,
     studentised_interval,
 )
 
@@ -57,6 +58,7 @@ def test_too_few_speakers_have_none_and_the_reason(speakers):
     values, samples = np.linspace(0, 1, speakers), np.linspace(0, 0.5, 50)
     found = [
         mean_intervals(values[:, None])[0],
+        share_intervals(values[:, None])[0],
         rate_interval(0.1, samples, 8 * speakers, speakers, {}),
         ratio_interval(values, np.full(speakers, 10.0), 30),
         studentised_interval(0.1, samples, speakers, {}),
@@ -68,6 +70,7 @@ def test_too_few_speakers_have_none_and_the_reason(speakers):
 
 def test_no_resamples_are_no_interval_and_nothing_is_said_about_it():
     assert mean_intervals(np.ones((9, 2)), resamples=0)[1].notes == {}
+    assert share_intervals(np.ones((9, 2)), resamples=0)[1].notes == {}
     assert rate_interval(0.1, np.empty(0), 80, 10, {}).notes == {}
     assert studentised_interval(0.1, np.empty(0), 10, {}).notes == {}
 
@@ -80,10 +83,20 @@ def test_an_interval_of_a_rate_holds_it_and_has_a_width(rate, speakers, utts, se
     assert found.upper > found.lower
 
 
-def test_without_an_error_the_limit_is_the_binomial_one_for_the_trials_that_correlated_ones_are_worth():
-    # 10 speakers with 11 trials each, of which a speaker's are worth 11 / (1 + 10 · 0.1) = 5.5.
+def jeffreys(rate, variance, trials, independent, speakers):
+    """Jeffreys' limits for the effective number of trials, written out."""
+    smooth = (rate * trials + 0.5) / (trials + 1)
+    seen = min(rate, 1 - rate) * trials
+    blended = (seen * variance + 2 * smooth * (1 - smooth) / independent) / (seen + 2)
+    worth = smooth * (1 - smooth) / blended * (1.959964 / t.ppf(0.975, 2 * (speakers - 1))) ** 2
+    return tuple(beta.ppf(level, rate * worth + 0.5, (1 - rate) * worth + 0.5) for level in (0.025, 0.975))
+
+
+def test_without_an_error_the_limit_is_that_of_the_trials_that_correlated_ones_are_worth():
+    # 10 speakers with 11 trials each, of which a speaker's are worth 11 / (1 + 10 · 0.2).
     found = rate_interval(0.0, np.zeros(100), 110, 10, {})
-    assert (found.lower, found.upper) == (0, pytest.approx(1 - 0.025 ** (1 / 55)))
+    assert (found.lower, found.upper) == (0, pytest.approx(jeffreys(0, 0, 110, 110 / 3, 10)[1], rel=1e-5))
+    assert 0.04 < found.upper < 0.1
 
 
 def test_numbers_that_do_not_differ_between_speakers_have_no_studentised_interval():
@@ -137,30 +150,85 @@ def test_a_studentised_interval_holds_a_value_with_a_large_bias():
 
 
 @pytest.mark.parametrize("rate", [0.002, 0.1, 0.5, 0.998])
-def test_an_interval_of_a_rate_has_the_binomial_limits_of_an_effective_number_of_trials(rate):
-    # Two samples at rate ± d: the variance is d² · 10/9, times (t/z)² with t = 2.262157 for nine degrees of freedom.
-    deviation = 0.02
-    variance = deviation**2 * 10 / 9 * (2.262157 / 1.959964) ** 2
-    worth = min(1000 / (1 + 99 * 0.1), rate * (1 - rate) / variance)
-    found = rate_interval(rate, np.array([rate - deviation, rate + deviation]), 1000, 10, {})
-    events = rate * worth
-    assert found.lower == pytest.approx(beta.ppf(0.025, events, worth - events + 1), rel=1e-5)
-    limit = beta.ppf(0.975, events + 1, worth - events)
-    reach = 2.262157 * deviation * np.sqrt(10 / 9)
-    assert found.upper == pytest.approx(min(1, max(limit, rate + reach)), rel=1e-5)
+def test_an_interval_of_a_rate_has_the_limits_of_an_effective_number_of_trials(rate):
+    # Two samples at rate ± d: the variance is d² · 10/9.
+    found = rate_interval(rate, np.array([rate - 0.02, rate + 0.02]), 1000, 10, {})
+    lower, upper = jeffreys(rate, 0.02**2 * 10 / 9, 1000, 1000 / (1 + 99 * 0.2), 10)
+    above = rate + t.ppf(0.975, 18) * 0.02 * np.sqrt(10 / 9)
+    assert (found.lower, found.upper) == pytest.approx((min(lower, rate), min(1, max(upper, above))), rel=1e-5)
+
+
+def test_the_end_of_the_scale_is_within_reach():
+    # At chance min Cllr is 1: values below it by less than their standard error do not exclude that.
+    assert rate_interval(0.97, np.array([0.93, 0.97, 1.0]), 100, 10, {}).upper == 1
+
+
+@pytest.mark.parametrize("values", [[0, 0, 0, 1, 1], [0.2, 0.4, 0.1, 0.9], [0] * 7 + [1]])
+def test_an_interval_of_a_share_has_the_limits_of_an_effective_number_of_speakers(values):
+    (found,) = share_intervals(np.array(values, float)[:, None])
+    mean, speakers = np.mean(values), len(values)
+    limits = jeffreys(mean, np.var(values, ddof=1) / speakers, speakers, speakers, speakers)
+    assert (found.lower, found.upper) == pytest.approx(limits, rel=1e-5)
+
+
+@given(st.lists(st.floats(0, 1), min_size=FEWEST, max_size=30))
+def test_an_interval_of_a_share_holds_it_and_has_a_width(values):
+    (found,) = share_intervals(np.array(values)[:, None])
+    assert 0 <= found.lower <= np.mean(values) + 1e-12
+    assert np.mean(values) - 1e-12 <= found.upper <= 1
+    assert found.upper - found.lower > 1 / (4 * len(values))
+
+
+def test_a_weighted_share_counts_speakers_by_their_weights():
+    values = np.array([[0.0], [0.0], [1.0], [1.0]])
+    (equal,) = share_intervals(values, weights=[7, 7, 7, 7])
+    (plain,) = share_intervals(values)
+    assert (equal.lower, equal.upper) == pytest.approx((plain.lower, plain.upper))
+    (more,) = share_intervals(values, weights=[1, 1, 3, 3])
+    assert equal.lower < more.lower < 0.75 < more.upper
+
+
+@pytest.mark.parametrize("speakers", [5, 12, 40])
+@pytest.mark.parametrize("rate", [0.05, 0.3, 0.5])
+def test_intervals_of_shares_hold_the_truth_and_are_not_twice_as_wide_as_needed(rate, speakers):
+    rng = np.random.default_rng([speakers, int(100 * rate)])
+    values = rng.binomial(20, rng.beta(2 * rate, 2 * (1 - rate), (2000, speakers))) / 20
+    found = share_intervals(values.T)
+    held = np.mean([interval.lower <= rate <= interval.upper for interval in found])
+    assert held >= 0.93
+    spread = np.ptp(np.quantile(values.mean(axis=1), [0.025, 0.975]))
+    width = np.mean([interval.upper - interval.lower for interval in found]) / spread
+    assert width < (2.6 if rate == 0.05 else 2.0 if speakers == 5 else 1.5)
+
+
+@pytest.mark.parametrize(("trials", "rate"), [(40, 0.1), (96, 0.25), (320, 0.05)])
+def test_intervals_of_rates_hold_the_truth_and_are_not_twice_as_wide_as_needed(trials, rate):
+    # Eight trials of every speaker, whose rates differ; the variance over speakers stands for resampled ones.
+    speakers = trials // 8
+    rng = np.random.default_rng(trials)
+    held, widths, values = [], [], []
+    for _ in range(1500):
+        own = rng.binomial(8, rng.beta(6 * rate, 6 * (1 - rate), speakers)) / 8
+        samples = own[rng.integers(speakers, size=(60, speakers))].mean(axis=1)
+        found = rate_interval(float(own.mean()), samples, trials, speakers, {})
+        held.append(found.lower <= rate <= found.upper)
+        widths.append(found.upper - found.lower)
+        values.append(own.mean())
+    assert np.mean(held) >= 0.93
+    assert np.mean(widths) / np.ptp(np.quantile(values, [0.025, 0.975])) < 1.6
 
 
 def test_what_few_trials_flatter_the_attacker_by_is_added_to_the_upper_limit():
     # Resamples are below the rate by 0.05, so the rate is taken for 0.05 too low.
     plain, biased = (rate_interval(0.2, np.array([m - 0.01, m + 0.01]), 500, 20, {}) for m in (0.2, 0.15))
-    assert biased.upper == pytest.approx(rate_interval(0.25, np.array([0.24, 0.26]), 500, 20, {}).upper)
+    assert biased.upper > plain.upper + 0.04
     assert biased.lower == plain.lower
 
 
 def test_errors_that_weigh_more_are_fewer():
     # One trial in four counts: limits of 25 trials instead of 100; no more than the end of the scale.
     found = rate_interval(0.0, np.zeros(9), 100, 100, {}, weight=4)
-    assert found.upper == pytest.approx(1 - 0.025 ** (1 / 25))
+    assert found.upper == pytest.approx(jeffreys(0, 0, 25, 25, 100)[1], rel=1e-5)
     assert rate_interval(0.4, np.array([0.1, 0.7]), 100, 100, {}, highest=0.5).upper == 0.5
 
 

@@ -48,6 +48,7 @@ from vpeval.metrics.intervals import (
     interval_notes,
     mean_intervals,
     multiplicities,
+    share_intervals,
     studentised_interval,
 )
 from vpeval.metrics.vectors import Similarity
@@ -330,13 +331,7 @@ class _Attack:
         decided = np.argmax(self.posteriors / self.prior, axis=1)
         right = _per_speaker(decided == self.truth[owner], owner)
         weights = class_weights(self.truth)
-        (ends,) = mean_intervals(
-            right[:, None],
-            resamples=self.options.resamples,
-            seed=self.options.seed,
-            label=f"{self.label} accuracy",
-            weights=weights,
-        )
+        (ends,) = share_intervals(right[:, None], self.options.resamples, weights)
         value = float(weights @ right / len(right))
         notes = {"chance": 1 / len(self.prior)}
         record = Record("inference_accuracy", value, params=self.params, counts=self.counts, notes=notes)
@@ -414,9 +409,11 @@ def _uniqueness_records(
     for name in ("left", "alone", "found"):
         for row, n in enumerate(found.n_speakers):
             values = _per_speaker(getattr(found, name)[row], owner)
-            high = float(n) if name == "left" else 1.0
-            label = f"attributes {name} N={n}"
-            (ends,) = mean_intervals(values[:, None], 0.0, high, options.resamples, options.seed, label)
+            if name == "left":
+                label = f"attributes {name} N={n}"
+                (ends,) = mean_intervals(values[:, None], 0.0, float(n), options.resamples, options.seed, label)
+            else:
+                (ends,) = share_intervals(values[:, None], options.resamples)
             params: Mapping[str, Any] = {
                 "N": n,
                 "L": attacks[0].part.n_utts or "all",

@@ -4,22 +4,25 @@ All values of a speaker depend on each other, so speakers are the sample, whatev
 few speakers is too narrow, and of speakers who all give the same value it has no width at all, though nobody can tell
 from five speakers without an error that there are none. Therefore:
 
-- `mean_intervals`, of means over speakers of values in a known range (linkability, singling out, identification rate):
-  Gaffke's (2005; Learned-Miller & Thomas, 2020). Random weights as in the Bayesian bootstrap, with one speaker more at
-  the upper end of the range for the upper limit, and at the lower end for the lower limit. For values of 0 and 1 these
-  are the exact binomial limits of Clopper and Pearson on speakers.
-- `rate_interval`, of error rates over trials (the EERs): Clopper and Pearson's limits for an effective number of
-  trials (Korn & Graubard, 1998). It is p(1-p) over the variance of the rate over resampled speakers, times (z/t)² for
-  the uncertainty of that variance, and never more than trials that correlate by `CORRELATION` within a speaker are
-  worth. The upper limit is at least t standard errors above the rate less its bias. Costs on a scale from 0 to 1 are
-  such rates, too (min Cllr, min DCF, and what ZEBRA and D_sys leave to be disclosed).
+- `share_intervals`, of shares of successes, as means over speakers of values from 0 to 1 (linkability, singling out,
+  identification rate), and `rate_interval`, of error rates over trials (the EERs): Jeffreys' limits for an effective
+  number of trials (Korn & Graubard, 1998). It is p(1-p) over the variance over speakers, times (z/t)² for the
+  uncertainty of that variance. Where few errors (or few successes) were seen, speakers cannot tell how much they
+  differ: the variance is the mean of the one that was seen, weighted by their number, and of the one that independent
+  speakers, or trials that correlate by `CORRELATION` within a speaker, would have, weighted by `PRIOR`. The upper limit
+  of a rate is that of the rate less its bias, and at least t standard errors above it. Costs on a scale from 0 to 1
+  are such rates, too (min Cllr, min DCF, and what ZEBRA and D_sys leave to be disclosed).
+- `mean_intervals`, of means over speakers of values in another known range: Gaffke's (2005; Learned-Miller & Thomas,
+  2020). Random weights as in the Bayesian bootstrap, with one speaker more at the upper end of the range for the upper
+  limit, and at the lower end for the lower limit.
 - `ratio_interval`, of errors per word (WER, CER), which have no upper end: the gamma limits of Fay and Feuer (1997)
   with the variance over speakers, times (t/z)². The upper limit is at least 3.69 over the number of utterances, the
   rate at which utterances may be wholly wrong and none of these be so.
 - `studentised_interval`, of everything else: value less bias ± t standard errors over resampled speakers, cut at the
   ends of the scale.
 
-z is the normal and t Student's quantile for one degree of freedom less than there are speakers. Fewer than `FEWEST`
+z is the normal and t Student's quantile for one degree of freedom less than there are speakers; for shares and rates
+for twice as many, which simulations show to be enough. Fewer than `FEWEST`
 speakers, or speakers who do not differ where the kind of interval lives on differences, have none, and the notes of the
 record say so (`no_interval`). Coverage by simulation: docs/intervals.md.
 
@@ -125,8 +128,10 @@ def _weighted_sums(weights: Counts, values: NDArray[np.float64]) -> NDArray[np.f
 FEWEST = 4
 """Speakers below which no interval is given."""
 
-CORRELATION = 0.1
+CORRELATION = 0.2
 """Correlation of trials of one speaker where the data cannot tell it: how much a first error speaks for a second."""
+PRIOR = 2.0
+"""How many errors, or successes, the variance that is assumed weighs as much as."""
 
 _TAIL = 0.025
 _BLOCK = 4_000_000
@@ -227,19 +232,64 @@ def rate_interval(
     if none := too_few(speakers):
         return none
     per_speaker = max(1.0, trials / speakers)
-    most = trials / (1 + (per_speaker - 1) * CORRELATION) / weight
-    reach = _student(speakers) * float(np.std(samples)) * np.sqrt(speakers / (speakers - 1))
-    variance = (reach / _normal()) ** 2
+    independent = trials / (1 + (per_speaker - 1) * CORRELATION) / weight
+    variance = float(np.var(samples)) * speakers / (speakers - 1)
     # Few trials flatter the attacker, and resampled ones once more: what they add is taken off for the upper limit.
     corrected = min(highest, max(value, 2 * value - float(np.mean(samples))))
-    upper = corrected + reach
-    lower = 1.0
-    for p in (value, corrected):
-        effective = min(most, p * (1 - p) / variance) if variance > 0 else most
-        ends = _clopper_pearson(p * effective, effective)
-        lower, upper = min(lower, ends[0]), max(upper, ends[1])
-    described = {"interval": "Korn-Graubard, over speakers", **notes}
-    return SpeakerInterval(min(lower, value), max(value, min(upper, highest)), described)
+    effective = _effective(np.array([value]), np.array([variance]), trials / weight, independent, speakers)
+    lower, _ = _jeffreys(np.array([value]), effective)
+    _, upper = _jeffreys(np.array([corrected]), effective)
+    # Where chance is the end of the scale, the limit must be able to reach it.
+    highest_seen = max(float(upper[0]), corrected + _student(speakers, 2) * float(np.sqrt(variance)))
+    described = {"interval": "Korn-Graubard and Jeffreys, over speakers", **notes}
+    return SpeakerInterval(min(float(lower[0]), value), max(value, min(highest_seen, highest)), described)
+
+
+def share_intervals(
+    values: ArrayLike, resamples: int = RESAMPLES, weights: ArrayLike | None = None
+) -> list[SpeakerInterval]:
+    """Intervals of the means over speakers of every column of `values` (speakers × columns, from 0 to 1).
+
+    `weights` are those of the speakers in the mean, by default equal. Nothing is resampled; 0 `resamples` stand for no
+    intervals, as elsewhere.
+    """
+    matrix = np.asarray(values, np.float64)
+    speakers, columns = matrix.shape
+    if resamples == 0:
+        return [NO_INTERVAL] * columns
+    if none := too_few(speakers):
+        return [none] * columns
+    share = np.ones(speakers) if weights is None else np.asarray(weights, np.float64)
+    share = share / share.sum()
+    # Not matrix products: BLAS adds in an order that depends on its threads, and the last digit with it.
+    means = np.einsum("s,sc->c", share, matrix)
+    variance = np.einsum("s,sc->c", share**2, np.square(matrix - means)) * speakers / (speakers - 1)
+    counted = float(1 / np.square(share).sum())
+    lower, upper = _jeffreys(means, _effective(means, variance, counted, counted, speakers))
+    notes = {"interval": "Korn-Graubard and Jeffreys, over speakers"}
+    return [
+        SpeakerInterval(min(float(low), float(mean)), max(float(high), float(mean)), notes)
+        for low, high, mean in zip(lower, upper, means, strict=True)
+    ]
+
+
+def _effective(rates: Floats, variances: Floats, trials: float, independent: float, speakers: int) -> Floats:
+    """How many independent trials tell as much as `trials` of `speakers` whose rates have these variances."""
+    smooth = (rates * trials + 0.5) / (trials + 1)
+    seen = np.minimum(rates, 1 - rates) * trials
+    variance = (seen * variances + PRIOR * smooth * (1 - smooth) / independent) / (seen + PRIOR)
+    found: Floats = smooth * (1 - smooth) / variance * (_normal() / _student(speakers, 2)) ** 2
+    return found
+
+
+def _jeffreys(rates: Floats, trials: Floats) -> tuple[Floats, Floats]:
+    """Jeffreys' limits, which are the ends of the scale where nothing, or all, went wrong."""
+    from scipy.special import betaincinv
+
+    errors, rest = rates * trials + 0.5, (1 - rates) * trials + 0.5
+    lower = np.where(rates > 0, betaincinv(errors, rest, _TAIL), 0.0)
+    upper = np.where(rates < 1, betaincinv(errors, rest, 1 - _TAIL), 1.0)
+    return lower, upper
 
 
 def ratio_interval(numerators: ArrayLike, denominators: ArrayLike, events: int) -> SpeakerInterval:
@@ -292,23 +342,14 @@ def studentised_interval(
     return SpeakerInterval(max(lower, min(low, value)), min(upper, max(high, value)), described)
 
 
-def _clopper_pearson(events: float, trials: float) -> tuple[float, float]:
-    from scipy.special import betaincinv
-
-    rest = max(trials - events, 0.0)
-    lower = betaincinv(events, rest + 1, _TAIL) if events > 0 else 0.0
-    upper = betaincinv(events + 1, rest, 1 - _TAIL) if rest > 0 else 1.0
-    return float(lower), float(upper)
-
-
 def _normal() -> float:
     return 1.959963984540054
 
 
-def _student(speakers: int) -> float:
+def _student(speakers: int, times: int = 1) -> float:
     from scipy.special import stdtrit
 
-    return float(stdtrit(speakers - 1, 1 - _TAIL))
+    return float(stdtrit(times * (speakers - 1), 1 - _TAIL))
 
 
 @dataclass(frozen=True)

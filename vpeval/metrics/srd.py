@@ -42,7 +42,7 @@ from numpy.typing import ArrayLike
 
 from vpeval.core.arrays import Floats
 from vpeval.core.seeds import generator
-from vpeval.metrics.intervals import RESAMPLES, SpeakerInterval, mean_intervals, multiplicities, studentised_interval
+from vpeval.metrics.intervals import RESAMPLES, SpeakerInterval, multiplicities, share_intervals, studentised_interval
 from vpeval.metrics.ranks import Ranks
 
 Estimator = Literal["empirical", "beta-binomial"]
@@ -139,7 +139,7 @@ def intervals(
         for name, high in highest.items()
     }
     rates = ranks.identified[:, None]
-    found["idr"] = mean_intervals(rates, resamples=resamples, seed=seed, label="srd idr", weights=ranks.inputs)[0]
+    found["idr"] = share_intervals(rates, resamples, ranks.inputs)[0]
     return found
 
 

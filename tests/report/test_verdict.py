@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,8 @@ from vpeval.figures.run_results import Entry, Results
 from vpeval.records.limits import read_limits
 from vpeval.records.names import attack_model
 from vpeval.records.record import Record
-from vpeval.report.verdict import GRADES, WORDS, judge
+from vpeval.report.grades import GRADES, WORDS, Grades
+from vpeval.report.verdict import judge
 
 LIMITS = read_limits().verdict
 
@@ -22,17 +24,18 @@ def results(*records, trained_on="original"):
     return Results([Entry(r, Path(), attack_model(r, attacker)) for r in records], [], Path())
 
 
-def eer(value, condition="aa", system="s", set_name="toy_test_trials_f"):
-    system = "original" if condition == "oo" else system
-    return Record("eer_threshold", value, system=system, set=set_name, condition=condition, attacker="a")
+def eer(value, condition="aa", system="s", set_name="toy_test_trials_f", ends=None, attacker="a"):
+    """An EER of 12 speakers; without `ends`, of an interval without width."""
+    tags = {"system": "original" if condition == "oo" else system, "set": set_name, "condition": condition}
+    return Record("eer_threshold", value, *(ends or (value, value)), counts={"speakers": 12}, attacker=attacker, **tags)
 
 
-def found(value, n=20, metric="linkability", condition="aa"):
+def found(value, n=20, metric="linkability", condition="aa", ends=None, attacker="a"):
     params, notes = {"N": n, "L": 1}, {"chance": 1 / n}
-    system = "original" if condition == "oo" else "s"
-    return Record(
-        metric, value, params=params, notes=notes, system=system, set="toy_all", condition=condition, attacker="a"
-    )
+    tags = {"system": "original" if condition == "oo" else "s", "set": "toy_all", "condition": condition}
+    counts = {"test_speakers": n}
+    ends = ends or (value, value)
+    return Record(metric, value, *ends, params=params, notes=notes, counts=counts, attacker=attacker, **tags)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +64,7 @@ def test_the_verdict_says_what_it_rests_on_the_worst_number_first():
         ("EER (threshold) 34.00 % against semi-informed a", "well"),
     )
     assert verdict.rests_on.startswith(
-        "The verdict is the worst of 3 grades: 69.00 % identified among 20 speakers by the"
+        "The verdict is the worst of 3 grades: 69.00 % [69.00, 69.00] identified among 20 speakers by the"
     )
     grades = [tile.grade for tile in verdict.tiles]
     assert grades == ["well: 30 to 40 %", "in part: 14.5 to 28.7 %", "hardly: 52.5 to 90.5 %"]
@@ -148,7 +151,9 @@ def test_sets_count_as_in_the_challenge():
     sets = {"libri_test_trials_f": 0.1, "vctk_test_trials_f": 0.2, "vctk_test_trials_f_common": 0.4}
     verdict = judged(results(*(eer(value, set_name=name) for name, value in sets.items())), "s")
     mean = 0.5 * 10 + 0.5 * (0.8 * 20 + 0.2 * 40)
-    assert f"in {mean:.2f} % of the cases: EER (threshold), mean over 3 test sets" in verdict.sentences[0]
+    assert (
+        f"in {mean:.2f} % [17.00, 17.00] of the cases: EER (threshold), mean over 3 test sets" in verdict.sentences[0]
+    )
 
 
 def test_being_linked_and_being_identified_are_explained_if_both_are_shown():
@@ -186,8 +191,81 @@ def test_word_errors_of_one_recogniser_are_compared_and_genders_do_not_count_twi
     )
 
 
+def wer(value, system="s", set_name="toy_test_asr"):
+    tags = {"system": system, "set": set_name, "condition": "o" if system == "original" else "a"}
+    return Record("wer", value, counts={"ref_words": 100}, recogniser="asr", **tags)
+
+
 def test_a_system_that_destroys_the_words_gets_no_good_grade():
-    wer = Record("wer", 98.0, system="s", set="toy_test_asr", condition="a", counts={"ref_words": 100})
-    verdict = judged(results(eer(0.5), wer, trained_on="same"), "s")
+    verdict = judged(results(eer(0.5), wer(98.0), wer(4.0, "original"), trained_on="same"), "s")
     assert verdict.headline == "s destroys the speech"
     assert any("silence or noise" in caveat for caveat in verdict.caveats)
+
+
+def test_words_are_lost_that_the_same_recogniser_understands_in_original_speech():
+    assert "destroys" not in judged(results(eer(0.5), wer(80.0), wer(45.0, "original")), "s").headline
+
+
+@pytest.mark.parametrize("after", [7.0, 102.0])
+def test_there_is_no_verdict_on_utility_where_original_speech_is_not_understood(after):
+    verdict = judged(results(eer(0.5), wer(after), wer(102.0, "original"), trained_on="same"), "s")
+    why = "no verdict on utility: asr misrecognises 102.00 % of the words of original speech"
+    assert verdict.headline == f"s protects the speakers strongly against the semi-informed attacker; {why}"
+    assert verdict.short == "protects strongly; utility not known"
+    assert any(why in caveat for caveat in verdict.caveats)
+
+
+def test_one_set_of_original_speech_that_is_not_understood_is_enough():
+    sets = {"toy1_test_asr": 60.0, "toy2_test_asr": 4.0}
+    records = [wer(value, system, name) for name, value in sets.items() for system in ("original", "s")]
+    assert "asr misrecognises 60.00 % of the words" in judged(results(*records), "s").headline
+
+
+def test_without_original_speech_high_word_errors_are_no_verdict_and_no_silence():
+    verdict = judged(results(eer(0.5), wer(98.0), trained_on="same"), "s")
+    assert "no verdict on utility: 98.00 % of the words are misrecognised" in verdict.headline
+    assert "utility" not in judged(results(eer(0.5), wer(10.0), trained_on="same"), "s").headline
+
+
+def test_the_verdict_says_what_the_intervals_leave_open_the_worse_end_first():
+    verdict = judged(results(eer(0.4, ends=(0.12, 0.6)), trained_on="same"), "s")
+    assert (verdict.grade, verdict.grades) == (None, Grades(2, 5))
+    assert verdict.headline == (
+        "s protects the speakers between weakly and strongly against the semi-informed attacker: 12 speakers cannot tell"
+    )
+    assert verdict.short == "protects between weakly and strongly"
+    assert verdict.evidence[0][1] == "between weakly and strongly"
+    assert verdict.tiles[0].grade == "between weakly and strongly: 10 % or more"
+
+
+def test_the_verdict_says_how_many_speakers_would_tell():
+    verdict = judged(results(eer(0.15, ends=(0.05, 0.25)), trained_on="same"), "s")
+    assert verdict.grades == Grades(1, 3)
+    (caveat,) = verdict.caveats
+    number = int(re.search(r"About (\d+) speakers instead of 12 would tell", caveat)[1])
+    assert 40 <= number <= 65, "an interval of a half of its width or so stays between 10 and 20 %"
+    (caveat,) = judged(results(eer(0.2, ends=(0.1, 0.3)), trained_on="same"), "s").caveats
+    assert "so near to a limit" in caveat
+
+
+def test_a_number_without_an_interval_leaves_all_grades_open():
+    verdict = judged(results(replace(eer(0.45), lower=None, upper=None), trained_on="same"), "s")
+    assert verdict.grades == Grades(0, 5)
+    assert "between not at all and strongly" in verdict.headline
+    assert "without an interval" in verdict.caveats[0]
+    certain = found(0.69)
+    assert judged(results(replace(eer(0.45), lower=None, upper=None), certain), "s").grades == Grades(0, 1)
+
+
+def test_the_interval_of_a_share_accounts_for_the_choice_among_attacks():
+    ends = (0.30, 0.75)
+    alone = judged(results(found(0.5, ends=ends), trained_on="same"), "s")
+    several = [found(0.5, ends=ends), *(found(0.3, ends=(0.1, 0.8), attacker=name) for name in "bcdefgh")]
+    verdict = judged(results(*several, trained_on="same"), "s")
+    assert (alone.grades, verdict.grades) == (Grades(1, 2), Grades(1, 3))
+    assert verdict.tiles[0].interval == "[21.6, 80.0]"
+
+
+def test_a_medium_grade_at_best_bounds_both_ends():
+    assert judged(results(eer(0.4, ends=(0.12, 0.6))), "s").grades == Grades(2, 3)
+    assert judged(results(eer(0.45, ends=(0.32, 0.6))), "s").grade == 3

@@ -7,6 +7,8 @@ must claim less privacy, not more.
 
 An attack may be on several sets of trials; its EER is the mean over them, in which a set may count more than another.
 A speaker of several is drawn for all.
+
+The greatest, or least, of several rates of which only the intervals are known has the limits of `extreme_rate`.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from vpeval.core.arrays import Floats
 from vpeval.metrics.intervals import NO_INTERVAL, RESAMPLES, SpeakerInterval, rate_interval
 from vpeval.metrics.resampling import Draws, ScoredTrials, SortedTrials, Statistic, resample
 from vpeval.metrics.scores import PooledScores
-from vpeval.metrics.verification import EERS, STATISTICS
+from vpeval.metrics.verification import BIAS, EERS, HIGHEST, STATISTICS
 
 A = TypeVar("A", bound=Hashable)
 
@@ -66,12 +68,12 @@ def strongest_by(
     found = {}
     for metric, rows in zip(metrics, samples, strict=True):
         eers = {attack: _mean(EERS[metric], sets, shares) for attack, sets in pooled.items()}
-        found[metric] = _choose(attacks, eers, rows, 0.5 if metric == "eer_rocch" else 1.0, seed)
+        found[metric] = _choose(attacks, eers, rows, metric, seed)
     return found
 
 
 def _choose(
-    attacks: Mapping[A, Sequence[ScoredTrials]], eers: Mapping[A, float], samples: Floats, highest: float, seed: int
+    attacks: Mapping[A, Sequence[ScoredTrials]], eers: Mapping[A, float], samples: Floats, metric: str, seed: int
 ) -> Strongest[A]:
     """The attack with the least of `eers`; `samples` are those of resamples, a row for each attack."""
     best = min(eers, key=lambda attack: eers[attack])
@@ -83,7 +85,7 @@ def _choose(
     speakers = len(np.unique(np.concatenate([trials.enroll[trials.is_target] for trials in chosen_sets])))
     drawn = {"resamples": resamples, "seed": seed}
     alone, chosen = (
-        rate_interval(eers[best], column, targets, speakers, drawn, highest)
+        rate_interval(eers[best], column, targets, speakers, drawn, HIGHEST[metric], bias=BIAS[metric])
         for column in (samples[list(attacks).index(best)], samples.min(axis=0))
     )
     if alone.lower is None or alone.upper is None or chosen.lower is None or chosen.upper is None:
@@ -123,3 +125,41 @@ def _samples(
 
 def _mean(eer: Callable[[PooledScores], float], sets: Sequence[PooledScores], shares: Sequence[float] | None) -> float:
     return float(np.average([eer(pooled) for pooled in sets], weights=shares))
+
+
+def extreme_rate(
+    rates: Sequence[tuple[float, float, float]], speakers: int = 0, least: bool = False
+) -> tuple[float, float]:
+    """95 % limits of the greatest of several true rates from 0 to 1, of which value, lower and upper limit are known.
+
+    No rate is above the greatest: the greatest upper limit is one of it, too. That the greatest value was chosen makes
+    it too great, so every lower limit is that of a tail of 2.5 % over the number of rates (Bonferroni), and the
+    greatest of these counts. They are found on the scale of arcsines, on which rates vary alike all over, with the
+    quantiles of Student for as many `speakers` (of the normal distribution where they are not known). The limits of the
+    `least` rate are the mirror image.
+
+    >>> [round(end, 3) for end in extreme_rate([(0.3, 0.2, 0.4)])]
+    [0.2, 0.4]
+    >>> [round(end, 3) for end in extreme_rate([(0.3, 0.2, 0.4), (0.1, 0.05, 0.5)])]
+    [0.187, 0.5]
+    >>> [round(end, 3) for end in extreme_rate([(0.7, 0.6, 0.8), (0.9, 0.5, 0.95)], least=True)]
+    [0.5, 0.813]
+    """
+    from scipy.special import ndtri, stdtrit
+
+    tail = 0.025 / len(rates)
+    quantiles = ndtri([tail, 0.025]) if speakers < 2 else stdtrit(speakers - 1, [tail, 0.025])
+    times = float(quantiles[0] / quantiles[1])
+    if least:
+        return min(lower for _, lower, _ in rates), min(moved_end(value, upper, times) for value, _, upper in rates)
+    return max(moved_end(value, lower, times) for value, lower, _ in rates), max(upper for _, _, upper in rates)
+
+
+def moved_end(value: float, end: float, times: float) -> float:
+    """The end of an interval of a rate, `times` as far from the value on the scale of arcsines, and from 0 to 1.
+
+    >>> moved_end(0.5, 0.5, 3), moved_end(0.5, 0.3, 0), moved_end(0.5, 0.1, 9)
+    (0.5, 0.5, 0.0)
+    """
+    centre, place = (np.arcsin(np.sqrt(np.clip(x, 0, 1))) for x in (value, end))
+    return float(np.round(np.sin(np.clip(centre + times * (place - centre), 0, np.pi / 2)) ** 2, 12))

@@ -27,6 +27,7 @@ from vpeval.records.metrics import describe
 from vpeval.records.names import NO_COST, ORIGINAL, PUBLISHED, attack_model, partition_of, remarks, set_title
 from vpeval.records.record import Record, write_records
 from vpeval.report.audio_samples import Sample, side_by_side
+from vpeval.report.grades import ALL
 from vpeval.report.number_tables import SYSTEM_FILTERS, numbers, show_range, sort_key
 from vpeval.report.page import InlineFigure, audit_findings, colour_variables, inline_svg, render
 from vpeval.report.verdict import Verdict, judge
@@ -189,7 +190,7 @@ def _verdicts(records: Sequence[Record], edition: str, runs: Collection[str]) ->
         judged.setdefault(base_and_seed(name)[0], []).append(judge(results, name, edition, eer, limits))
     found = []
     for verdicts in judged.values():
-        worst = min(verdicts, key=lambda one: (one.grade is None, one.grade or 0, one.system not in runs))
+        worst = min(verdicts, key=lambda one: (one.grades is None, one.grades or ALL, one.system not in runs))
         shown = next(one.system for one in verdicts if one.system in runs)
         seed = f" (seed {base_and_seed(worst.system)[1]})" if worst.system != shown else ""
         found.append(replace(worst, system=shown, short=worst.short + seed))
@@ -334,7 +335,7 @@ def _rows(compared: Compared, out: Path) -> list[SystemRow]:
                 system,
                 verdict.short if verdict else "",
                 verdict.evidence if verdict else (),
-                "" if verdict is None or verdict.grade is None else str(verdict.grade),
+                f"{verdict.grades.worst}.{verdict.grades.best}" if verdict and verdict.grades else "",
                 system in published,
                 os.path.relpath(run / "report.html", out) if run and has_report else "",
                 sum(finding.flagged for finding in audit_findings(run)) if run else 0,

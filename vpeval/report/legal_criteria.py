@@ -14,7 +14,8 @@ from vpeval.records.limits import VerdictLimits
 from vpeval.records.metrics import INFERENCE, LINKABILITY, SINGLING_OUT, describe, known_metrics
 from vpeval.records.names import LEGAL_NAMES, SEMI, SIMILAR
 from vpeval.records.record import Record
-from vpeval.report.verdict import WORDS, attack_in_words, share_above_chance
+from vpeval.report.grades import WORDS
+from vpeval.report.verdict import attack_in_words, share_above_chance
 from vpeval.results.text_tables import show_chance, show_interval
 from vpeval.results.worst import strength
 

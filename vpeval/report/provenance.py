@@ -18,7 +18,8 @@ from vpeval.networks.configs import find_config
 from vpeval.records.limits import VerdictLimits
 from vpeval.records.metrics import describe
 from vpeval.records.names import ATTACK_MODELS, IGNORANT, LEGAL_NAMES, UNPROTECTED
-from vpeval.report.verdict import TRAINED_ON, WORDS
+from vpeval.report.grades import WORDS
+from vpeval.report.verdict import TRAINED_ON
 
 _COMPARED = {UNPROTECTED: ("original", "original"), IGNORANT: ("original", "anonymised")}
 _ANONYMISED = ("anonymised", "anonymised")

@@ -1,19 +1,25 @@
 """The headline of a report: how well a system protects the speakers against the strongest attacker that was tested.
 
 Two kinds of evidence are graded, and the worst grade counts: the EER of the edition, and the shares of speakers linked
-and identified among N, corrected for chance. The limits are in conf/verdict.yaml. An EER may be high although speakers
-are found, for example if enrolment and trials do not match. Without an attacker that was trained on speech of the
-system, the system gets a medium grade at best.
+and identified among N, corrected for chance. The limits are in conf/verdict.yaml. A number has the grades that its
+interval leaves open (`grades`), which accounts for the choice of the strongest attack. An EER may be high although
+speakers are found, for example if enrolment and trials do not match. Without an attacker that was trained on speech of
+the system, the system gets a medium grade at best.
+
+The words count by what the same recogniser understands of original speech. Where it does not understand that, there is
+no verdict on utility.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vpeval.editions.headline import eer_of
 from vpeval.figures.run_results import Results
 from vpeval.measures.strongest import choice_in_words
+from vpeval.metrics.intervals import FEWEST
 from vpeval.records.limits import VerdictLimits
 from vpeval.records.metrics import INFERENCE, describe, known_metrics
 from vpeval.records.names import (
@@ -25,22 +31,14 @@ from vpeval.records.names import (
     SIMILAR,
     UNPROTECTED,
     attack_model,
+    partition_of,
     set_title,
 )
 from vpeval.records.record import Record
+from vpeval.report.grades import GRADES, WORDS, GradedNumber, Grades, overall, times_as_many
 from vpeval.results.text_tables import show_chance, show_interval
 from vpeval.results.worst import original_baseline, utility, worst_case
 
-GRADES = (
-    "does not protect the speakers",
-    "hardly protects the speakers",
-    "protects the speakers weakly",
-    "protects the speakers in part",
-    "protects the speakers well",
-    "protects the speakers strongly",
-)
-WORDS = ("not at all", "hardly", "weakly", "in part", "well", "strongly")
-"""The grades, from the worst to the best, as sentences about a system and as words about a number."""
 TRAINED_ON = {
     UNPROTECTED: "original speech",
     IGNORANT: "original speech",
@@ -88,7 +86,9 @@ class Tile:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a system. `grade` counts from 0; `explanations` are about numbers that seem to disagree.
+    """The verdict on a system. `explanations` are about numbers that seem to disagree.
+
+    `grade` counts from 0; it is None where the intervals leave several `grades` open, or where nothing was graded.
 
     `short` is the headline without system and attacker, `evidence` are the graded numbers with their grades, the worst
     one first, `rests_on` is a sentence about them with intervals, and `attackers` define the attackers of them.
@@ -105,59 +105,71 @@ class Verdict:
     rests_on: str = ""
     attackers: tuple[str, ...] = ()
     explanations: tuple[str, ...] = ()
+    grades: Grades | None = None
 
 
 def judge(results: Results, system: str, edition: str, metric: str, limits: VerdictLimits) -> Verdict:
     """The verdict on one system, by the EER `metric`; a caveat is added if that is not the EER of the edition."""
     eer, found = _eer(results, system, metric, limits.eer), _found(results, system, limits.found)
-    words = _utility(results, system)
-    evidence = sorted((one for part in (eer, found) if part for one in part.evidence), key=lambda one: one.grade)
+    words = _utility(results, system, limits)
+    evidence = sorted((one for part in (eer, found) if part for one in part.evidence), key=_least_protected)
     models = {e.attack_model for e in results.entries if e.record.system == system}
-    grade = evidence[0].grade if evidence else None
-    caveats = []
-    if grade is not None and system != ORIGINAL and SEMI not in models:
+    untrained = bool(evidence) and system != ORIGINAL and SEMI not in models
+    at_best = limits.untrained_grade if untrained else len(GRADES) - 1
+    grades = overall([one.number for one in evidence]).at_best(at_best) if evidence else None
+    unsure = system != ORIGINAL and grades is not None and grades.one is None
+    caveats = [_how_many(evidence, at_best)] if unsure else []
+    if untrained:
         caveats.append(
             "No attacker was trained on anonymised speech (semi-informed). Such attackers are stronger: privacy may be "
             f"lower than these numbers show. The verdict is “{WORDS[limits.untrained_grade]}” at best."
         )
-        grade = min(grade, limits.untrained_grade)
     if eer and metric != eer_of(edition):
         caveats.append(
             f"The results have no {describe(eer_of(edition)).title}, which is the EER of VoicePrivacy {edition}. This "
             f"page shows {describe(metric).title}."
         )
-    if eer and eer.grade - evidence[0].grade >= limits.disagreement:
+    if eer and eer.grades.worst - overall([one.number for one in evidence]).best >= limits.disagreement:
         caveats.append(
-            f"By its EER alone, the system {GRADES[eer.grade]}. The share of speakers found is worse, and the worst "
+            f"By its EER alone, the system {eer.grades.sentence}. The share of speakers found is worse, and the worst "
             "grade counts."
         )
-    gone = system != ORIGINAL and words is not None and words.words_lost >= limits.speech_gone
+    gone = words is not None and words.lost >= limits.speech_gone
     if gone:
         caveats.append("Hardly any word is recognised: this is the privacy of silence or noise.")
+    if words and words.unclear:
+        caveats.append(
+            f"There is no verdict on utility: {words.unclear}. Words may be lost, and noise is private. The audit of "
+            "the recognisers says more."
+        )
     against = f" against the {attack_model(evidence[0].record)} attacker" if evidence else ""
     if gone:
         short, headline = "destroys the speech", f"{system} destroys the speech"
     elif system == ORIGINAL:
         short, headline = "is not protected", "The original speech is not protected"
-    elif grade is None:
+    elif grades is None:
         short, headline = "privacy was not measured", f"{system}: privacy was not measured"
     else:
-        short, headline = GRADES[grade].replace(" the speakers", ""), f"{system} {GRADES[grade]}{against}"
+        short = grades.sentence.replace(" the speakers", "")
+        headline = f"{system} {grades.sentence}{against}{f': {_cannot_tell(evidence)}' if unsure else ''}"
+    if words and words.unclear and not gone:
+        short, headline = f"{short}; utility not known", f"{headline}; no verdict on utility: {words.unclear}"
     parts = [part for part in (eer, found, words) if part]
     tiles = [tile for part in parts for tile in part.tiles]
     labels = {tile.label.split(",")[0] for tile in tiles}
     return Verdict(
         system,
-        grade,
+        None if grades is None else grades.one,
         headline,
         short,
         tuple(part.sentence for part in parts),
         tuple(caveats),
         tuple(tiles),
-        tuple((one.in_short, WORDS[one.grade]) for one in evidence),
+        tuple((one.in_short, one.grades.words) for one in evidence),
         _rests_on(evidence),
         tuple(define_attacks(one.record for one in evidence)),
         (_LINKED_OR_IDENTIFIED,) if {"Linked", "Identified"} <= labels else (),
+        grades,
     )
 
 
@@ -167,7 +179,11 @@ class _Evidence:
 
     record: Record
     phrase: str
-    grade: int
+    number: GradedNumber
+
+    @property
+    def grades(self) -> Grades:
+        return self.number.grades()
 
     @property
     def in_short(self) -> str:
@@ -179,11 +195,52 @@ class _Evidence:
         return f"{number} the {attack_model(self.record)} attacker {self.record.attacker}".rstrip()
 
 
+def _least_protected(one: _Evidence) -> tuple[int, int]:
+    return one.grades.best, one.grades.worst
+
+
+def _fewest_speakers(evidence: Sequence[_Evidence]) -> int:
+    """The speakers of the number with the fewest of those that leave several grades open; 0 if not known."""
+    return min((one.record.counts.get("speakers", 0) for one in evidence if one.grades.one is None), default=0)
+
+
+def _cannot_tell(evidence: Sequence[_Evidence]) -> str:
+    speakers = _fewest_speakers(evidence)
+    return f"{speakers} speaker{'s' * (speakers != 1)} cannot tell" if speakers else "the intervals cannot tell"
+
+
+def _how_many(evidence: Sequence[_Evidence], at_best: int) -> str:
+    """A sentence about how many speakers would tell one grade."""
+    without = [one for one in evidence if one.record.lower is None]
+    if without:
+        return (
+            f"A number without an interval leaves all grades open: {without[0].in_short}. Intervals need resamples, "
+            f"{FEWEST} speakers or more, and numbers of all attackers that have one."
+        )
+    speakers, times = _fewest_speakers(evidence), times_as_many([one.number for one in evidence], at_best)
+    why = "The intervals leave several grades open."
+    if times is None:
+        return f"{why} The numbers are so near to a limit of grades that far more speakers would hardly tell."
+    if not speakers:
+        return f"{why} About {times:.2g} times as many speakers would tell, if they gave the same numbers."
+    return f"{why} About {_rounded(speakers * times)} speakers instead of {speakers} would tell, with the same numbers."
+
+
+def _rounded(number: float) -> str:
+    """A number of speakers with two digits, rounded up.
+
+    >>> _rounded(37.2), _rounded(1234)
+    ('38', '1,300')
+    """
+    step = 10 ** max(0, len(str(int(number))) - 2)
+    return f"{math.ceil(number / step) * step:,}"
+
+
 def _rests_on(evidence: Sequence[_Evidence]) -> str:
     """The sentence about what a verdict rests on, the worst number first."""
     if not evidence:
         return ""
-    graded = [f"{one.in_words} ({WORDS[one.grade]})" for one in evidence]
+    graded = [f"{one.in_words} ({one.grades.words})" for one in evidence]
     if len(graded) == 1:
         return f"The verdict rests on one graded number: {graded[0]}."
     return f"The verdict is the worst of {len(graded)} grades: {'; '.join(graded)}."
@@ -196,11 +253,18 @@ class _Part:
     sentence: str
     tiles: tuple[Tile, ...]
     evidence: tuple[_Evidence, ...] = ()
-    words_lost: float = 0.0
 
     @property
-    def grade(self) -> int:
-        return min((one.grade for one in self.evidence), default=len(GRADES) - 1)
+    def grades(self) -> Grades:
+        return overall([one.number for one in self.evidence])
+
+
+@dataclass(frozen=True)
+class _Words(_Part):
+    """What the words say: which share of those understood before is `lost`, or why that is `unclear`."""
+
+    lost: float = 0.0
+    unclear: str = ""
 
 
 def _eer(results: Results, system: str, metric: str, limits: Sequence[float]) -> _Part | None:
@@ -218,7 +282,7 @@ def _eer(results: Results, system: str, metric: str, limits: Sequence[float]) ->
         f"{_with_interval(worst)} of the cases: {kind.title}, {_mean_of(worst)}; {original}perfect anonymisation 50 %. "
         f"It is {choice}{interval}."
     )
-    grade = sum(worst.value >= limit for limit in limits)
+    number = GradedNumber(worst.value, worst.lower, worst.upper, tuple(limits))
     tile = Tile(
         kind.title,
         _shown(worst),
@@ -226,23 +290,13 @@ def _eer(results: Results, system: str, metric: str, limits: Sequence[float]) ->
         f"{original}chance 50 %, {choice}",
         min(1, 2 * before.value) if before else None,
         min(1, 2 * worst.value),
-        f"{WORDS[grade]}: {_range(grade, [100 * limit for limit in limits])}",
+        _graded(number),
     )
-    return _Part(sentence, (tile,), (_Evidence(worst, f"{kind.title} {{}} against", grade),))
+    return _Part(sentence, (tile,), (_Evidence(worst, f"{kind.title} {{}} against", number),))
 
 
-def _range(grade: int, limits: Sequence[float]) -> str:
-    """The numbers of a grade in per cent; `limits` lead to better grades, up or down.
-
-    >>> _range(0, (5, 10)), _range(1, (5, 10)), _range(2, (90.4, 50.6))
-    ('below 5 %', '5 to 10 %', '50.6 % or less')
-    """
-    rises = limits[0] < limits[-1]
-    if grade == 0:
-        return f"{'below' if rises else 'above'} {limits[0]:.3g} %"
-    if grade == len(limits):
-        return f"{limits[-1]:.3g} % or {'more' if rises else 'less'}"
-    return "{:.3g} to {:.3g} %".format(*sorted(limits[grade - 1 : grade + 1]))
+def _graded(number: GradedNumber) -> str:
+    return f"{number.grades().words}: {number.shown_limits()}"
 
 
 def _attacks(records: Sequence[Record], system: str, metric: str) -> dict[str, int]:
@@ -266,10 +320,11 @@ def _found(results: Results, system: str, limits: Sequence[float]) -> _Part | No
         n, length = worst.params["N"], worst.params["L"]
         grade = ""
         if success.graded:
-            found = sum(share_above_chance(worst) <= limit for limit in limits)
-            evidence.append(_Evidence(worst, f"{{}} {success.label.lower()} among {n} speakers by", found))
             chance = float(worst.notes.get("chance", 0))
-            grade = f"{WORDS[found]}: {_range(found, [100 * (chance + limit * (1 - chance)) for limit in limits])}"
+            ends = tuple(chance + limit * (1 - chance) for limit in limits)
+            number = GradedNumber(worst.value, worst.lower, worst.upper, ends)
+            evidence.append(_Evidence(worst, f"{{}} {success.label.lower()} among {n} speakers by", number))
+            grade = _graded(number)
         compared = f"{f'original speech {_shown(before)}, ' if before else ''}chance {show_chance(worst)} %"
         speech = "a single utterance" if length == 1 else f"{length} utterances"
         sentence = sentence or (
@@ -282,22 +337,37 @@ def _found(results: Results, system: str, limits: Sequence[float]) -> _Part | No
     return _Part(sentence, tuple(tiles), tuple(evidence)) if tiles else None
 
 
-def _utility(results: Results, system: str) -> _Part | None:
-    """Word errors before and after, of one recogniser."""
+def _utility(results: Results, system: str, limits: VerdictLimits) -> _Words | None:
+    """Word errors before and after, of one recogniser, and the share of the words lost that it understood before."""
     rates = utility(results.records, list(dict.fromkeys((ORIGINAL, system))), "wer")
     if system not in rates:
         return None
     after, before = rates[system], rates.get(ORIGINAL)
-    lost, words = after.value / 100, _with_interval(after)
-    label = describe("wer").title
+    words, label = _with_interval(after), describe("wer").title
     if before is None or before is after:
         tile = Tile(label, _shown(after), _interval(after), "utility")
-        return _Part(f"{words} of the words are misrecognised.", (tile,), words_lost=lost)
+        unknown = f"{_shown(after)} of the words are misrecognised, and original speech was not recognised to compare"
+        unclear = unknown if before is None and after.value >= 100 * limits.speech_gone else ""
+        return _Words(f"{words} of the words are misrecognised.", (tile,), unclear=unclear)
     verb = "rise" if after.value > before.value else "go"
     sentence = f"Recognition errors {verb} from {_shown(before)} to {words} of the words ({label}, {_mean_of(after)})."
     points = describe("wer").show(abs(after.value - before.value))
     note = f"original speech {_shown(before)}, {'+' if after.value >= before.value else '−'}{points} points"
-    return _Part(sentence, (Tile(label, _shown(after), _interval(after), note),), words_lost=lost)
+    tile = Tile(label, _shown(after), _interval(after), note)
+    if unclear := _not_understood(results.records, before, limits):
+        return _Words(sentence, (tile,), unclear=unclear)
+    return _Words(sentence, (tile,), lost=(after.value - before.value) / (100 - before.value))
+
+
+def _not_understood(records: Sequence[Record], before: Record, limits: VerdictLimits) -> str:
+    """Why a recogniser cannot tell anything: on a set of original speech that counts, it fails by itself."""
+    own = [r for r in records if r.metric == before.metric and r.system == ORIGINAL and not r.gender]
+    own = [r for r in own if r.model == before.model and before.set in (r.set, partition_of(r.set))]
+    same = [r for r in own if r.params == before.params]
+    worst = max((before, *same), key=lambda r: r.value)
+    if worst.value < 100 * limits.not_understood:
+        return ""
+    return f"{before.model or 'the recogniser'} misrecognises {_shown(worst)} of the words of original speech"
 
 
 def share_above_chance(record: Record) -> float:

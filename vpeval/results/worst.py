@@ -5,7 +5,8 @@ Of the numbers of a privacy metric the one of the most successful attack counts,
 with the least speech. Utility is that by the first recogniser of those that decoded most systems.
 
 The mean EER of the strongest attack has one interval in all views: that of `strongest_attack`, which accounts for the
-choice among several (`with_choice`).
+choice among several (`with_choice`). The interval of the greatest share of speakers found, and of an EER without a
+`strongest_attack` of all attacks, accounts for the choice by `extreme_rate`.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from dataclasses import dataclass, replace
 
 from vpeval.editions.headline import headline_eer, in_challenge_mode, is_eer
 from vpeval.measures.strongest import STRONGEST
+from vpeval.metrics.strongest import extreme_rate
 from vpeval.records.averages import averages, of_all_speakers
 from vpeval.records.metrics import KEY, Metric, describe, shown_in
-from vpeval.records.names import ATTACK_MODELS, ORIGINAL, PUBLISHED, attack_model, partition_of
+from vpeval.records.names import ATTACK_MODELS, ORIGINAL, PUBLISHED, SetName, attack_model, partition_of
 from vpeval.records.record import Record
 from vpeval.results.text_tables import with_null_levels
 
@@ -58,10 +60,49 @@ def _of_systems(records: Sequence[Record], systems: Sequence[str], metric: Metri
 
 
 def worst_case(records: Iterable[Record], system: str, metric: str) -> Record | None:
-    """The number of the most successful attack on a system; an EER with an interval that accounts for that choice."""
+    """The number of the most successful attack on a system; an EER, and a share of speakers found, with an interval
+    that accounts for that choice, and with the number of attacks and of attackers in its notes.
+    """
     records = [record for record in records if record.system == system]
-    found = _means(record for record in records if record.metric == metric)
-    return _worst(with_choice(found, records) if is_eer(metric) else found)
+    own = [record for record in records if record.metric == metric]
+    found = _of_one_size(_means(own))
+    if is_eer(metric):
+        found = with_choice(found, records)
+    worst = _worst(found)
+    if worst is None or not (is_eer(metric) or describe(metric).success):
+        return worst
+    worst = replace(worst, counts={**worst.counts, "speakers": _speakers(own, worst)})
+    if worst.notes.get("attacks", 0) < len(found):
+        worst = _chosen_by_intervals(worst, found)
+    return worst
+
+
+def _speakers(records: Iterable[Record], number: Record) -> int:
+    """How many speakers a number is about, 0 if that is not known; the sets of a corpus and gender share them."""
+    most: defaultdict[tuple[str, str], int] = defaultdict(int)
+    for record in records:
+        same = record.attacker == number.attacker and record.condition == number.condition
+        if same and number.set in (record.set, partition_of(record.set)):
+            parts = SetName.parse(record.set)
+            counted = max((record.counts.get(name, 0) for name in _COUNTED), default=0)
+            key = (parts.corpus, parts.gender) if parts else (record.set, "")
+            most[key] = max(most[key], counted)
+    return sum(most.values())
+
+
+_COUNTED = ("speakers", "test_speakers", "input_speakers")
+
+
+def _chosen_by_intervals(worst: Record, found: Sequence[Record]) -> Record:
+    """The worst of the numbers `found` with an interval that accounts for the choice; none if some number has none."""
+    worst = worst.with_notes({"attackers": len({record.attacker for record in found}), "attacks": len(found)})
+    if len(found) == 1:
+        return worst
+    ends = [(r.value, r.lower, r.upper) for r in found if r.lower is not None and r.upper is not None]
+    if len(ends) < len(found):
+        return replace(worst, lower=None, upper=None)
+    lower, upper = extreme_rate(ends, worst.counts["speakers"], least=describe(worst.metric).better > 0)
+    return replace(worst, lower=lower, upper=upper)
 
 
 def with_choice(means: Iterable[Record], records: Iterable[Record]) -> list[Record]:
@@ -122,10 +163,14 @@ def _worst(records: Sequence[Record]) -> Record | None:
 
     Of equal ones that of the chosen strongest attack counts, else of the stronger attack model.
     """
-    if sized := [r for r in records if all(isinstance(r.params.get(name), int) for name in ("N", "L"))]:
-        size = max((r.params["N"], -r.params["L"]) for r in sized)
-        records = [r for r in sized if (r.params["N"], -r.params["L"]) == size]
-    return min(records, key=_privacy, default=None)
+    return min(_of_one_size(records), key=_privacy, default=None)
+
+
+def _of_one_size(records: Sequence[Record]) -> list[Record]:
+    """The numbers at the largest N and the smallest L, where they have such sizes."""
+    sized = [r for r in records if all(isinstance(r.params.get(name), int) for name in ("N", "L"))]
+    size = max(((r.params["N"], -r.params["L"]) for r in sized), default=None)
+    return [r for r in sized if (r.params["N"], -r.params["L"]) == size] or list(records)
 
 
 def _privacy(record: Record) -> tuple[float, bool, int, str]:

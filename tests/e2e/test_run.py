@@ -95,7 +95,7 @@ def test_killed_in_every_stage_and_with_other_jobs_the_results_are_the_same(fini
     def begun(folder: Path, pattern: str, count: int = 2):
         return lambda: sum(1 for _ in folder.glob(pattern)) >= count
 
-    clone.kill("--nj", "4", when=begun(data, "tiny_dev_enrolls/wav.scp", 1))
+    clone.kill("--nj", "4", when=begun(data, ".new/tiny_dev_enrolls/wav.scp", 1))
     clone.kill("--nj", "4", when=begun(data, ".tiny_dev_enrolls_mcadams.work/hook/*/wav/*.wav"))
     clone.kill("--nj", "4", when=begun(exp, "embeddings/ecapa/.tiny_dev_enrolls.work/parts/*.piece"))
     clone.kill("--nj", "4", when=begun(exp, "runs/mcadams/ASV_*/scores"))

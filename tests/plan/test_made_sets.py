@@ -16,6 +16,8 @@ from vpeval.core.errors import InputError
 from vpeval.plan import made_sets
 from vpeval.plan.plan import Plan, Settings, make_plan
 from vpeval.plan.readiness import ready
+from vpeval.stages import results
+from vpeval.stages.base import maker_of
 from vpeval.stages.setup import prepare_data
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -276,6 +278,15 @@ def test_a_set_that_is_absent_is_refused_only_by_those_who_need_it(
     for act in (lambda: prepare("one", train_asr=True), lambda: ready(plan_of("one", train_asr=True), 3)):
         with pytest.raises(InputError, match="--train-asr true needs it"):
             act()
+
+
+def test_commands_by_hand_name_a_root_that_is_not_the_usual_one(clone: Path) -> None:
+    for root, given in (("data", []), ("data_b", ["data_b"])):
+        plan = plan_of("one", data=root)
+        report, figures = results._report_command(plan), results._figures_command(plan)
+        for command in (report, figures, results._comparison_command(plan, [])):
+            assert [word for word in command if word == root] == given
+    assert maker_of(Path("data_b/x_trials_f_mcadams/text")) == 3 and maker_of(Path("exp_b/one/asv/x")) == 4
 
 
 @pytest.mark.parametrize(("name", "good"), [("data", True), ("data_b", True), ("sets", False), ("../data", False)])

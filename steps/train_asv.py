@@ -5,16 +5,17 @@ Usage: steps/train_asv.py [options] --data 'DIR ...' <attacker-conf> <out-dir>
  e.g.: steps/train_asv.py --data data/mini_train_mcadams conf/asv/attackers/ecapa_plda.yaml \\
          exp/mini/asv/ecapa_plda-mcadams
 
-Makes <out-dir> with encoder.yaml and model.ckpt (scratch, finetune, nuisance) or codebook.npy (units), or with
-backend.npz (backend); epochs.jsonl and epochs.png show how scratch and finetune went. After an interruption,
-the same command continues with the next epoch. How to train on several machines: docs/cluster.md. --dry-run true makes
-nothing and prints how much memory a process will need and how long an epoch will take, on this machine and on a GPU.
+Makes <out-dir> with encoder.yaml and model.ckpt (scratch, nuisance) or codebook.npy (units), with backend.npz
+(backend), or with one of these and choice.json (finetune: docs/attackers.md); epochs.jsonl and epochs.png show how
+scratch and finetune went. After an interruption, the same command continues with the next epoch. How to train on
+several machines: docs/cluster.md. --dry-run true makes nothing and prints how much memory a process will need and how
+long an epoch will take, on this machine and on a GPU.
 """
 
 import logging
 from pathlib import Path
 
-from vpeval.asv.attackers import IN_ONE_GO, MODES, read_attacker
+from vpeval.asv.attackers import FINETUNE, IN_ONE_GO, MODES, read_attacker
 from vpeval.asv.train_attackers import Machine, Training, train_attacker
 from vpeval.cli import script
 from vpeval.core.errors import InputError
@@ -28,7 +29,7 @@ def main() -> None:
     parser.add_argument("--mode", choices=MODES, help="what to train (from the configuration)")
     parser.add_argument("--profile", metavar="NAME", help="conf/asv/train/NAME.yaml (from the configuration)")
     parser.add_argument("--start", metavar="NAME", help="encoder to start from, conf/asv/encoders/NAME.yaml (likewise)")
-    parser.add_argument("--embeddings", type=Path, metavar="DIR", help="backend: where embeddings of the encoder go")
+    parser.add_argument("--embeddings", type=Path, metavar="DIR", help="backend, finetune: where embeddings go")
     parser.add_argument("--cmd", default="utils/run.py", help="launcher of the jobs (utils/run.py)")
     parser.add_argument("--nj", type=script.positive, default=2, help="jobs of the extraction (2)")
     parser.add_argument("--seed", type=script.natural, default=0, help="of weights, order, crops, augmentation (0)")
@@ -66,6 +67,7 @@ def print_cost(training: Training, machine: Machine) -> None:
     """Print the cost of a training, without starting it."""
     if training.mode in ("backend", *IN_ONE_GO):
         raise InputError(f"--dry-run is for trainings in epochs, which '{training.mode}' is not", training.profile)
+    from vpeval.asv.fine_tuning import GROUPS, LEAST, MANY
     from vpeval.asv.train_network import Profile, read_corpus
     from vpeval.asv.training_cost import SUSTAINED, estimate
     from vpeval.networks import compute
@@ -80,6 +82,8 @@ def print_cost(training: Training, machine: Machine) -> None:
     print(
         f"{found.utts} utterances of {found.speakers} speakers, {found.steps} steps an epoch, {profile.epochs} epochs"
     )
+    if training.mode == FINETUNE and LEAST <= found.speakers < MANY:
+        print(f"  {GROUPS} times without some of the speakers, and once more with all if fine-tuning is chosen")
     print(f"  memory of each of {found.processes} processes, on CPU or GPU: {found.memory / 1e9:.1f} GB")
     threads = f"{machine.threads} threads of this CPU" if found.device == "cpu" else "this GPU"
     print(f"  an epoch with {threads}, measured on a few crops: {minutes(found.seconds)}")

@@ -22,13 +22,14 @@ def main() -> None:
     parser = script.Parser(__doc__)
     parser.add_argument("--seed", type=script.natural, default=0)
     parser.add_argument("--num-threads", type=script.positive, default=1)
+    parser.add_argument("--vectors", type=Path, action="append", default=[], help="embeddings of a data-dir (finetune)")
     parser.add_argument("mode", choices=("scratch", "finetune", *IN_ONE_GO))
     parser.add_argument("conf", metavar="encoder-conf", type=Path)
     parser.add_argument("profile", type=Path)
     parser.add_argument("out", metavar="out-dir", type=Path)
     parser.add_argument("data", metavar="data-dir", type=Path, nargs="+")
     args = parser.parse_args()
-    training = Training(args.mode, args.conf, args.profile, tuple(args.data), args.out, args.seed)
+    training = Training(args.mode, args.conf, args.profile, tuple(args.data), args.out, args.seed, tuple(args.vectors))
     run_job(training, args.num_threads, draw)
 
 

@@ -23,17 +23,28 @@ def small(tmp_path):
     return path
 
 
-@pytest.fixture
-def buzzers(tmp_path):
+def hum(home, speakers):
     """A data directory of speakers who hum at a pitch of their own; file names tell nothing about them."""
     rng = np.random.default_rng(0)
     owners, wavs = {}, {}
     time = np.arange(RATE * 6 // 10) / RATE
-    for speaker in range(4):
+    for speaker in range(speakers):
         for utt in range(6):
             name = f"spk{speaker}-{utt}"
             wave = sum(np.sin(2 * np.pi * k * (100 + 60 * speaker) * time) / k for k in range(1, 12))
-            path = tmp_path / "audio" / f"{rng.integers(1 << 40)}.wav"
+            path = home / "audio" / f"{rng.integers(1 << 40)}.wav"
             write_wave(path, 0.1 * wave + 0.01 * rng.standard_normal(len(time)))
             owners[name], wavs[name] = f"spk{speaker}", str(path)
-    return DataDir(tmp_path / "data", owners, {"wav.scp": wavs}).write(tmp_path / "data").path
+    return DataDir(home / "data", owners, {"wav.scp": wavs}).write(home / "data").path
+
+
+@pytest.fixture
+def buzzers(tmp_path):
+    """Four of them, too few to hold one out."""
+    return hum(tmp_path, 4)
+
+
+@pytest.fixture
+def choir(tmp_path):
+    """Seven of them."""
+    return hum(tmp_path, 7)

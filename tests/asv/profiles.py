@@ -16,6 +16,8 @@ augment: {augment}
 freeze: []
 workers: 0
 """
+BACKEND = "lda: 0\niterations: 5\nprior_speakers: 8.0\nprior_utts: 8.0\ncalibration: 2\n"
+"""The profile of a back end that few speakers suffice for."""
 
 SMALL = "encoder: ecapa\nmodel: {model}\nmels: 20\nchannels: [16, 16, 16, 16, 48]\ndimension: 8\n"
 """The yaml of a small network."""

@@ -8,15 +8,20 @@ import pytest
 from in_process import call
 from toy_submission import ORIGINAL_SCORES, ORIGINALS, SCORES, SETS, forge, make, members
 
-from vpeval.asv.backend import score_trials
+from vpeval.asv.attackers import read_attacker
+from vpeval.asv.backend import Backend, save, score_trials
+from vpeval.asv.choice import Choice, write_choice
 from vpeval.audio.io import RATE, read_audio, write_wave
 from vpeval.core.files import read_table
 from vpeval.data.trials import read_trials, write_scores
+from vpeval.embeddings.plda import Plda
 from vpeval.embeddings.speaker_vectors import group_rows
 from vpeval.metrics.scores import pool
 from vpeval.metrics.verification import POINT_ESTIMATES
 from vpeval.networks.encoders import load_encoder
 from vpeval.records.record import read_records, write_records
+from vpeval.submission.check import Rescoring
+from vpeval.submission.rescore import _model
 
 
 def hum(pitch: float) -> np.ndarray:
@@ -122,3 +127,28 @@ def test_the_manifest_says_what_was_calibrated(honest):
 
     forge(change)
     assert "not verified: scores: are calibrated, and were not made again from the audio\n" in check().stdout
+
+
+@pytest.mark.parametrize(
+    ("chosen", "encoder", "backend"),
+    [
+        ("backend", "attackers/start.yaml", True),
+        ("unchanged", "attackers/start.yaml", False),
+        ("fine-tuned", "models/tuned-mine/encoder.yaml", False),
+    ],
+)
+def test_an_attacker_that_fine_tunes_is_scored_again_by_what_it_has_chosen(
+    tmp_path, monkeypatch, chosen, encoder, backend
+):
+    monkeypatch.chdir(tmp_path)
+    Path("attackers").mkdir()
+    Path("attackers/start.yaml").write_text("encoder: f0_histogram\n")
+    Path("attackers/tuned.yaml").write_text("mode: finetune\nstart: start\nprofile: p\ntrained_on: same\n")
+    model = Path("models/tuned-mine")
+    eers = {"backend": 0.1, "fine-tuned": 0.1, "unchanged": 0.1}
+    write_choice(model / "choice.json", Choice(chosen, 12, 12, 1, eers))
+    unit = np.eye(2)
+    save(model / "backend.npz", Backend(np.zeros(2), unit, Plda(np.zeros(2), unit, unit)))
+    how = Rescoring(9, 0, Path("attackers"), Path("models"))
+    found, scoring = _model(read_attacker(Path("attackers/tuned.yaml")), "mine", how)
+    assert (str(found), scoring is not None) == (encoder, backend)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from vpeval.asv import choice as choices
+from vpeval.asv.choice import Choice
 from vpeval.core.config import read_config, read_yaml
 from vpeval.core.errors import InputError
 from vpeval.core.run_names import base_and_seed, with_seed
@@ -30,7 +32,10 @@ from vpeval.networks.configs import (
 UNITS, NUISANCE = "units", "nuisance"
 IN_ONE_GO = (UNITS, NUISANCE)
 """Trainings without epochs, which one process does."""
-MODES = ("scratch", "finetune", "backend", *IN_ONE_GO)
+FINETUNE, BACKEND = "finetune", "backend"
+ON_VECTORS = (FINETUNE, BACKEND)
+"""Trainings that need the vectors of the training speech by the encoder that they start from."""
+MODES = ("scratch", FINETUNE, BACKEND, *IN_ONE_GO)
 PRETRAINED = "pretrained"
 FUSION = "fusion"
 SAME, ORIGINAL = "same", "original"
@@ -60,6 +65,8 @@ class Attacker:
     """What its vectors represent: attackers of one representation, trained on different speech, are shown together."""
     similar: tuple[str, ...] = ()
     """Systems of which it is trained on the first that is not under test."""
+    choice: Choice | None = None
+    """What an attacker that fine-tunes has chosen, once it is trained."""
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -72,9 +79,19 @@ class Attacker:
         return ("oo", "oa", "aa") if self.trained_on == ORIGINAL else ("aa",)
 
     @property
+    def trains_backend(self) -> bool:
+        """Whether a back end was trained for it."""
+        return self.mode == BACKEND or (self.choice is not None and self.choice.chosen == choices.BACKEND)
+
+    @property
+    def keeps_encoder(self) -> bool:
+        """Whether it was trained and still has the encoder that it started from."""
+        return self.mode == BACKEND or (self.choice is not None and self.choice.chosen != choices.FINE_TUNED)
+
+    @property
     def scores_are_llrs(self) -> bool:
         """Whether its scores are log-likelihood ratios: only then does the (actual) Cllr mean anything."""
-        return self.mode in ("backend", FUSION) or bool(self.backend)
+        return self.mode == FUSION or self.trains_backend or bool(self.backend)
 
     def training_system(self, system: str) -> str:
         """The system whose speech it is trained on when `system` is under test, with the same seed."""
@@ -99,7 +116,7 @@ class Attacker:
 
     def embeddings(self, system: str) -> str:
         """Which embeddings it scores: a back end leaves those of its encoder as they are."""
-        return self.start if self.mode == "backend" else self.instance(system)
+        return self.start if self.keeps_encoder else self.instance(system)
 
     def attack(self, condition: str, system: str) -> tuple[str, str]:
         """What the challenge and the legal paper call its attack; "none" where there is no name."""
@@ -112,6 +129,14 @@ class Attacker:
         if self.training_system(system) == system:
             return SEMI_INFORMED
         return SIMILAR_SYSTEM
+
+
+def with_choice(attacker: Attacker, model: Path) -> Attacker:
+    """The attacker with what it has chosen, if it fine-tunes and its model, a directory, is there."""
+    path = model / choices.FILE
+    if attacker.mode != FINETUNE or not path.is_file():
+        return attacker
+    return replace(attacker, choice=choices.read_choice(path))
 
 
 def _own_backend(path: Path, config: dict[str, Any]) -> str:

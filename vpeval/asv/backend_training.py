@@ -31,19 +31,23 @@ _REPEATS = 3
 
 def train_backend(profile: Path, vectors: Sequence[Path], seed: int, out: Path) -> str:
     """Estimate a back end on embedding directories and write it to `out`; return what it was trained on."""
-    wanted = read_config(profile, lda=int, iterations=int, prior_speakers=float, prior_utts=float, calibration=int)
-    prior = Prior(wanted["prior_speakers"], wanted["prior_utts"])
-    train = pool([read_embeddings(directory) for directory in vectors])
-    settings = Settings(wanted["lda"], wanted["iterations"], prior, wanted["calibration"])
+    settings, train = read_settings(profile), pool([read_embeddings(directory) for directory in vectors])
     estimated = estimate_calibrated(train, settings, seed)
-    if wanted["lda"] > estimated.dimension:
+    if settings.lda > estimated.dimension:
         log.warning(
-            f"{train.directory}: LDA to {estimated.dimension} instead of {wanted['lda']} dimensions: there are "
+            f"{train.directory}: LDA to {estimated.dimension} instead of {settings.lda} dimensions: there are "
             f"{len(train.speakers)} training speakers and {train.vectors.shape[1]}-dimensional vectors"
         )
     backend.save(out / "backend.npz", estimated.backend)
     write_text(out / "objective", "".join(f"{value:.6f}\n" for value in estimated.objective))
     return f"back end of {len(train.utts)} utterances, {len(train.speakers)} speakers"
+
+
+def read_settings(profile: Path) -> Settings:
+    """The settings in a profile of conf/asv/train/."""
+    wanted = read_config(profile, lda=int, iterations=int, prior_speakers=float, prior_utts=float, calibration=int)
+    prior = Prior(wanted["prior_speakers"], wanted["prior_utts"])
+    return Settings(wanted["lda"], wanted["iterations"], prior, wanted["calibration"])
 
 
 def estimate_calibrated(train: Embeddings, settings: Settings, seed: int = 0) -> Estimate:

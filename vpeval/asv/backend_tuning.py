@@ -1,4 +1,4 @@
-"""Compare settings of a back end by held-out training speakers, without the sets that the attacker is measured on.
+"""Compare attackers by held-out training speakers, without the sets that they are measured on.
 
 Not a part of `vpeval.asv.backend_training`, so that back ends do not depend on the code of these metrics.
 """
@@ -14,6 +14,8 @@ from vpeval.embeddings.pair_scores import cosines
 from vpeval.metrics.score_metrics import min_cllr
 from vpeval.metrics.scores import eer_rocch, pool
 
+_TIE = 1e-6
+
 
 @dataclass(frozen=True)
 class Quality:
@@ -21,6 +23,11 @@ class Quality:
 
     eer: float
     min_cllr: float
+
+    @property
+    def cost(self) -> float:
+        """The EER, and of equal EERs the lesser min Cllr."""
+        return self.eer + _TIE * self.min_cllr
 
 
 def measure(folds: Iterable[Fold], settings: Settings | None) -> Quality:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from vpeval.asv.attackers import IN_ONE_GO, MODES, NUISANCE, UNITS
+from vpeval.asv.attackers import BACKEND, FINETUNE, IN_ONE_GO, MODES, NUISANCE, ON_VECTORS, UNITS
+from vpeval.asv.choice import FILE as CHOICE
+from vpeval.asv.choice import read_choice
 from vpeval.asv.epochs import EPOCHS
+from vpeval.core.config import read_yaml
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.lazy import Deferred
@@ -24,6 +27,7 @@ from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
 from vpeval.jobs.steps import Commands, log_commands
 from vpeval.networks.configs import config_files, config_names, encoder_makers
+from vpeval.networks.encoders import has_weights
 from vpeval.networks.extraction import extract_embeddings
 
 log = logging.getLogger(__name__)
@@ -32,15 +36,19 @@ _JOB = _ROOT / "steps/jobs/train_asv.py"
 _BACKEND = Deferred("vpeval.asv.backend_training", "train_backend")
 _NETWORK = Deferred("vpeval.asv.train_network", "train_network")
 _TRAINERS = {
+    FINETUNE: Deferred("vpeval.asv.fine_tuning", "fine_tune"),
     UNITS: Deferred("vpeval.asv.representations", "learn_units"),
     NUISANCE: Deferred("vpeval.asv.representations", "learn_nuisance"),
 }
-"""What trains in one go; networks are trained in epochs. Both write ``<work>/out`` and return a summary."""
+"""What trains otherwise than a network from scratch. All write ``<work>/out`` and return a summary."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """What to train on what: encoder, profile and data directories; `mode` is one of `MODES`."""
+    """What to train on what: encoder, profile and data directories; `mode` is one of `MODES`.
+
+    `vectors` are the embeddings of the data by the encoder, for those modes that need them.
+    """
 
     mode: str
     encoder: Path
@@ -48,11 +56,25 @@ class Training:
     data: tuple[Path, ...]
     out: Path
     seed: int
+    vectors: tuple[Path, ...] = ()
 
     @property
     def inputs(self) -> list[Path]:
         """The files and directories that a network is trained from."""
-        return [*config_files(self.encoder), self.profile, *self.data]
+        compared = [self.backend] if self.mode == FINETUNE else []
+        return [*config_files(self.encoder), self.profile, *compared, *self.data, *self.vectors]
+
+    @property
+    def backend(self) -> Path:
+        """The profile of the back end that fine-tuning is compared with."""
+        name = read_yaml(self.profile).get("backend")
+        path = self.profile.with_name(f"{name}.yaml")
+        if not name or not path.is_file():
+            raise InputError(
+                "must name the profile of a back end that fine-tuning is compared with, such as 'backend: plda_few'",
+                self.profile,
+            )
+        return path
 
     @property
     def places(self) -> list[Path]:
@@ -74,9 +96,9 @@ class Training:
         options = {"seed": self.seed, "mode": self.mode, "processes": processes}
         return fingerprint(self.inputs, options, [self.trainer, *encoder_makers(self.encoder)])
 
-    def made_from_vectors(self, vectors: Sequence[Path]) -> Fingerprint:
+    def made_from_vectors(self) -> Fingerprint:
         """The fingerprint of a back end, which is estimated on embedding directories."""
-        inputs = [*config_files(self.encoder), self.profile, *vectors]
+        inputs = [*config_files(self.encoder), self.profile, *self.vectors]
         return fingerprint(inputs, {"seed": self.seed, "mode": self.mode}, [_BACKEND])
 
 
@@ -101,14 +123,16 @@ class Machine:
 
 
 def train_attacker(training: Training, embeddings: Path, machine: Machine) -> None:
-    """Make ``training.out`` unless it is up to date; a back end extracts into `embeddings` what it is estimated on."""
+    """Make ``training.out`` unless it is up to date; vectors of the data that it needs go to `embeddings`."""
     if training.mode not in MODES:
         raise InputError(f"training mode '{training.mode}': expected {', '.join(MODES)}")
-    vectors = [embeddings / directory.name for directory in training.data]
+    if training.mode in ON_VECTORS:
+        training = replace(training, vectors=tuple(embeddings / directory.name for directory in training.data))
     if dry_run := current_dry_run():
-        if training.mode == "backend":
+        if training.mode in ON_VECTORS:
             extract_embeddings(training.encoder, embeddings, training.data, machine.cmd, machine.nj)
-            made_from = training.made_from_vectors(vectors)
+        if training.mode == BACKEND:
+            made_from = training.made_from_vectors()
         else:
             made_from = training.made_from(_processes(training, machine))
         reason = why(training.out / STAMP, made_from, [training.out])
@@ -121,13 +145,16 @@ def train_attacker(training: Training, embeddings: Path, machine: Machine) -> No
         for name in ("wav.scp", "utt2spk"):
             if not (directory / name).is_file():
                 raise InputError("no such file; training needs it", directory / name)
+    if training.mode == FINETUNE and not has_weights(training.encoder):
+        message = "has no weights to start from; train from scratch, or start from another encoder"
+        raise InputError(message, training.encoder)
     refuse_target(training.out, training.places)
     by_hand = partial(_commands, training, embeddings, machine)
-    if training.mode == "backend":
+    if training.mode in ON_VECTORS:
         extract_embeddings(training.encoder, embeddings, training.data, machine.cmd, machine.nj)
     with locked(training.out.with_name(f".{training.out.name}.lock"), str(training.out)):
-        if training.mode == "backend":
-            train_backend(training, vectors, by_hand)
+        if training.mode == BACKEND:
+            train_backend(training, by_hand)
         elif is_current(training.out / STAMP, training.made_from(_processes(training, machine)), [training.out]):
             log_skipped(log, 1, "attackers")
         else:
@@ -138,7 +165,7 @@ def train_attacker(training: Training, embeddings: Path, machine: Machine) -> No
 def _commands(training: Training, embeddings: Path, machine: Machine) -> list[list[str]]:
     """The command that trains an attacker by hand."""
     words = ["--mode", training.mode, "--profile", training.profile.stem, "--start", training.encoder.stem]
-    words += ["--embeddings", str(embeddings)] if training.mode == "backend" else []
+    words += ["--embeddings", str(embeddings)] if training.mode in ON_VECTORS else []
     words += ["--cmd", machine.cmd, "--nj", str(machine.nj), "--seed", str(training.seed)]
     counts = {"threads": machine.threads, "nodes": machine.nodes, "processes": machine.processes}
     words += [word for name, count in counts.items() if count > 1 for word in (f"--num-{name}", str(count))]
@@ -155,7 +182,8 @@ def _processes(training: Training, machine: Machine) -> int:
 def _launch(training: Training, machine: Machine) -> None:
     """Train a network by steps/jobs/train_asv.py, which calls `run_job`."""
     paths = (training.encoder, training.profile, training.out, *training.data)
-    command = [str(_JOB), "--num-threads", str(machine.threads), "--seed", str(training.seed), training.mode]
+    command = [str(_JOB), "--num-threads", str(machine.threads), "--seed", str(training.seed)]
+    command += [*(word for path in training.vectors for word in ("--vectors", str(path))), training.mode]
     if _processes(training, machine) > 1:
         command = [str(_ROOT / "steps/jobs/torchrun.sh"), str(machine.processes), *command]
     request = ["--num-nodes", str(machine.nodes)] if machine.nodes > 1 else []
@@ -164,6 +192,8 @@ def _launch(training: Training, machine: Machine) -> None:
     threads = machine.threads * machine.processes
     run_command(machine.cmd, job_log, [*command, *map(str, paths)], threads, FREE_MEMORY_SELDOM, request)
     log.info("%s: attacker is there (%s on %s)", training.out, training.mode, " ".join(map(str, training.data)))
+    if training.mode == FINETUNE:
+        log.info("%s: uses the %s", training.out, read_choice(training.out / CHOICE))
 
 
 def run_job(training: Training, threads: int, draw: Callable[[str, Path], object]) -> None:
@@ -213,15 +243,15 @@ def _publish(training: Training, made_from: Fingerprint) -> None:
     shutil.rmtree(training.work)
 
 
-def train_backend(training: Training, vectors: Sequence[Path], by_hand: Commands = tuple) -> None:
+def train_backend(training: Training, by_hand: Commands = tuple) -> None:
     """Estimate LDA and PLDA on embedding directories unless the back end is up to date."""
-    made_from = training.made_from_vectors(vectors)
+    made_from = training.made_from_vectors()
     if is_current(training.out / STAMP, made_from, [training.out]):
         log_skipped(log, 1, "attackers")
         return
     log_commands(by_hand)
     refuse_target(training.out, training.places)
     shutil.rmtree(training.work, ignore_errors=True)
-    summary = _BACKEND.load()(training.profile, vectors, training.seed, training.work / "out")
+    summary = _BACKEND.load()(training.profile, training.vectors, training.seed, training.work / "out")
     _publish(training, made_from)
     log.info("%s: %s", training.out, summary)

@@ -1,4 +1,4 @@
-"""Training of speaker encoders: from scratch (VPC 2024) or from a pretrained one (VPC 2026).
+"""Training of speaker encoders: from scratch (VPC 2024), or from a pretrained one (`vpeval.asv.fine_tuning`).
 
 SpeechBrain's Brain with additive angular margin loss, random crops and a cyclic learning rate; a checkpoint after every
 epoch. Speakers are those of utt2spk. What is random in an epoch depends on the seed and the number of the epoch only,
@@ -12,10 +12,10 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -28,7 +28,6 @@ from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import derive, generator
 from vpeval.data.directory import DataDir
-from vpeval.networks.encoders import has_weights
 from vpeval.networks.neural import NeuralEncoder, trainable_encoder
 from vpeval.networks.speechbrain import (
     AdditiveAngularMargin,
@@ -47,12 +46,17 @@ from vpeval.networks.speechbrain import (
 )
 
 if TYPE_CHECKING:
+    from vpeval.asv.backend_tuning import Quality
     from vpeval.asv.train_attackers import Training
 
 log = logging.getLogger(__name__)
 _OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 _SPEEDS = [95, 100, 105]
 _UTTS_PER_CENTRE = 4
+HELD_OUT_EER, HELD_OUT_MIN_CLLR = "held_out_eer", "held_out_min_cllr"
+"""What the log of a training says of speakers that it has not seen."""
+_LATER = 1e-9
+"""By how much a later epoch is worse than an earlier one that is as good."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +77,14 @@ class Profile:
     augment: bool
     freeze: tuple[str, ...]
     workers: int
+    backend: str = ""
+    """What fine-tuning is compared with: the profile of a back end, of the same directory."""
 
     @classmethod
     def read(cls, path: Path) -> Profile:
         """Read and check a yaml."""
         kinds = {"int": int, "float": float, "str": str, "bool": bool, "tuple[str, ...]": list}
-        settings = read_config(path, **{field.name: kinds[str(field.type)] for field in fields(cls)})
+        settings = read_config(path, "backend", **{field.name: kinds[str(field.type)] for field in fields(cls)})
         profile = cls(**{**settings, "freeze": tuple(settings["freeze"])})
         for name in ("epochs", "batch", "crop_seconds", "scale", "rate", "lowest_rate", "cycle_epochs"):
             if getattr(profile, name) <= 0:
@@ -101,6 +107,12 @@ class Corpus:
     def select(self, chosen: Sequence[int]) -> Corpus:
         """Some of the utterances, with the same speakers."""
         return Corpus(tuple(self.wavs[i] for i in chosen), tuple(self.labels[i] for i in chosen), self.speakers)
+
+    def with_speakers(self, names: Collection[str]) -> Corpus:
+        """The utterances of some of the speakers."""
+        own = self.select([i for i, label in enumerate(self.labels) if self.speakers[label] in names])
+        number = {spk: index for index, spk in enumerate(spk for spk in self.speakers if spk in names)}
+        return Corpus(own.wavs, tuple(number[self.speakers[label]] for label in own.labels), tuple(number))
 
 
 def read_corpus(directories: Sequence[Path]) -> Corpus:
@@ -133,18 +145,11 @@ def freeze(encoder: NeuralEncoder, profile: Profile) -> None:
 
 
 def train_network(training: Training, work: Path) -> str:
-    """Train a network from scratch or from the weights that it has, and write it and its log to ``work/out``.
-
-    Returns what it was trained on.
-    """
-    warm = training.mode == "finetune"
-    if warm and not has_weights(training.encoder):
-        message = "has no weights to start from; train from scratch, or start from another encoder"
-        raise InputError(message, training.encoder)
+    """Train a network from scratch, and write it and its log to ``work/out``; return what it was trained on."""
     torch.manual_seed(training.seed)
     encoder = trainable_encoder(training.encoder)
     corpus, profile = read_corpus(training.data), Profile.read(training.profile)
-    train(encoder, profile, corpus, training.seed, work, warm)
+    train(encoder, profile, corpus, training.seed, work)
     if if_main_process():
         encoder.save(training.encoder, work / "out")
         shutil.copy(work / EPOCHS, work / "out" / EPOCHS)
@@ -162,15 +167,26 @@ def wait_for_all() -> None:
         torch.distributed.barrier()
 
 
-def train(encoder: NeuralEncoder, profile: Profile, corpus: Corpus, seed: int, work: Path, warm: bool) -> None:
+def train(
+    encoder: NeuralEncoder,
+    profile: Profile,
+    corpus: Corpus,
+    seed: int,
+    work: Path,
+    warm: bool = False,
+    best: Literal["utterances", "last"] | Callable[[], Quality] = "utterances",
+    part: tuple[int, int] = (0, 1),
+) -> None:
     """Train the network of `encoder`, going on from the newest checkpoint in `work`; the best epoch wins.
 
-    With `warm` (fine-tuning) the classifier starts from the speakers' mean vectors, as random weights would first
-    pull the network away from what it knows. ``work/epochs.jsonl`` gets a line for every epoch.
+    That is the one with the least loss on held-out utterances, the last one, or the one of the best quality. With
+    `warm` (fine-tuning) the classifier starts from the speakers' mean vectors, as random weights would first pull the
+    network away from what it knows. ``work/epochs.jsonl`` gets a line for every epoch. `part` says how many of how many
+    trainings were done before.
     """
     torch.manual_seed(derive(seed, "asv"))
     freeze(encoder, profile)
-    chosen, held_out = hold_out(corpus, profile.validation_share, seed)
+    chosen, held_out = hold_out(corpus, profile.validation_share if best == "utterances" else 0.0, seed)
     batches = _Batches(len(chosen), profile.batch, seed)
     speech = _Speech(corpus.select(chosen), profile, seed, batches)
     classifier = Classifier(_dimension(encoder), lin_neurons=_dimension(encoder), out_neurons=len(corpus.speakers))
@@ -185,13 +201,14 @@ def train(encoder: NeuralEncoder, profile: Profile, corpus: Corpus, seed: int, w
     checkpointer = Checkpointer(work / "checkpoints", recoverables=recoverables)
     if warm and checkpointer.find_checkpoint() is None:
         _imprint(classifier, encoder, corpus.select(chosen), profile)
-    brain = _Training(encoder, profile, batches, checkpointer, work / EPOCHS)
+    judge = best if callable(best) else None
+    brain = _Training(encoder, profile, batches, checkpointer, work / EPOCHS, bool(held_out), judge, part)
     validation = None
     if held_out:
         validation = DataLoader(_Speech(corpus.select(held_out), profile, seed, None), profile.batch)
     data = DataLoader(speech, batch_sampler=batches, num_workers=profile.workers)
     brain.fit(counter, data, validation, progressbar=False)
-    checkpointer.recover_if_possible(min_key="error")
+    checkpointer.recover_if_possible(min_key=None if best == "last" else "error")
 
 
 class _Batches(Sampler[list[int]]):
@@ -259,6 +276,9 @@ class _Training(Brain):
         batches: _Batches,
         checkpointer: Checkpointer,
         epochs: Path,
+        validated: bool,
+        judge: Callable[[], Quality] | None,
+        part: tuple[int, int],
     ) -> None:
         optimizer, classifier = _OPTIMIZERS[profile.optimizer], checkpointer.recoverables["classifier"]
         super().__init__(
@@ -274,6 +294,7 @@ class _Training(Brain):
         self.normalize, self.network = encoder.normalize, encoder.network
         self.profile, self.batches, self.scheduler = profile, batches, checkpointer.recoverables["scheduler"]
         self.epochs_file, self.row = epochs, dict[str, float]()
+        self.validated, self.judge, self.part = validated, judge, part
         self.loss = LogSoftmaxWrapper(AdditiveAngularMargin(profile.margin, profile.scale))
         self.augment = [SpeedPerturb(RATE, _SPEEDS), DropFreq(), DropChunk()] if profile.augment else []
         self.wrong = self.seen = 0
@@ -325,11 +346,17 @@ class _Training(Brain):
         """Note the numbers; the epoch ends with validation, if there is one."""
         name = "train" if stage == Stage.TRAIN else "valid"
         self.row |= {f"{name}_loss": float(stage_loss), f"{name}_error": self.wrong / max(1, self.seen)}
-        if name == "valid" or not self.profile.validation_share:
+        if name == "valid" or not self.validated:
             self._end_epoch(int(epoch or 0), self.row[f"{name}_loss"])
             self.row = {}
 
     def _end_epoch(self, epoch: int, loss: float) -> None:
+        error = loss
+        if self.judge and math.isfinite(loss):
+            self.network.eval()
+            found = self.judge()
+            self.row |= {HELD_OUT_EER: found.eer, HELD_OUT_MIN_CLLR: found.min_cllr}
+            error = found.cost + _LATER * epoch
         seconds = time.time() - self.started
         row = {"epoch": epoch, **self.row, "rate": self.optimizer.param_groups[0]["lr"], "seconds": seconds}
         if not math.isfinite(loss):
@@ -338,8 +365,9 @@ class _Training(Brain):
             add_epoch(self.epochs_file, row)
             numbers = ", ".join(f"{name} {value:.3f}" for name, value in self.row.items())
             log.info("epoch %d of %d: %s, %.0f s", epoch, self.profile.epochs, numbers, seconds)
-            print(f"progress: {epoch}/{self.profile.epochs}", flush=True)
-        self.checkpointer.save_and_keep_only(meta={"error": loss, "epoch": epoch}, min_keys=["error"])
+            done, parts = self.part
+            print(f"progress: {done * self.profile.epochs + epoch}/{parts * self.profile.epochs}", flush=True)
+        self.checkpointer.save_and_keep_only(meta={"error": error, "epoch": epoch}, min_keys=["error"])
 
 
 @torch.inference_mode()

@@ -221,7 +221,7 @@ class DisclosureResult(AttackResult):
     @property
     def backend(self) -> Path | None:
         """The back end that was trained for the attacker; one that comes with an encoder is left aside."""
-        return self.attack.backend if self.attack.attacker.mode == "backend" else None
+        return self.attack.backend if self.attack.attacker.trains_backend else None
 
     @property
     def sets(self) -> tuple[Path, ...]:
@@ -266,7 +266,7 @@ class DisclosureResult(AttackResult):
 
 
 def _results(plan: Plan) -> list[DisclosureResult]:
-    trained = [attack for attack in plan.single_attacks if attack.attacker.mode == "backend"]
+    trained = [attack for attack in plan.single_attacks if attack.attacker.keeps_encoder]
     attacks = (*plan.encoder_attacks, *trained)
     return [DisclosureResult(plan, attack) for attack in attacks if attack.condition in ("oo", "aa")]
 

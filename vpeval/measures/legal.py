@@ -404,7 +404,7 @@ class PopulationResult(AttackResult):
     def inputs(self) -> tuple[Path, ...]:
         """Embeddings of both sides, back ends, weights of a fusion, and attributes."""
         found = [path for one in self.attacks for path in (*self._enrolled(one), *self._tested(one))]
-        found += [one.backend for one in self.attacks if one.backend]
+        found += [path for one in self.attacks for path in one.made_of]
         found += [self.attack.weights] if self.attack.members else []
         found += self.plan.attribute_tables((*self.sides.enrolls, *self.sides.tests))
         return tuple(dict.fromkeys(found))

@@ -349,8 +349,7 @@ class Verification(Result):
             side for one in parts for side in (self.attack.enrolled(one.enrolls), self.attack.attacked(one.trials))
         ]
         data = [self.data(one) / name for one in parts for name in ("trials", "utt2spk")]
-        backend = [self.attack.backend] if self.attack.backend else []
-        return tuple(dict.fromkeys((*sides, *data, *backend)))
+        return tuple(dict.fromkeys((*sides, *data, *self.attack.made_of)))
 
     @property
     def scored(self) -> tuple[Path, ...]:

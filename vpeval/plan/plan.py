@@ -15,7 +15,18 @@ from pathlib import Path
 
 from vpeval.anon import hook_program
 from vpeval.asr.recognizers import own_language_models
-from vpeval.asv.attackers import FUSION, INFORMED, PRETRAINED, SEMI_INFORMED, SIMILAR_SYSTEM, Attacker, read_attacker
+from vpeval.asv.attackers import (
+    FINETUNE,
+    FUSION,
+    INFORMED,
+    PRETRAINED,
+    SEMI_INFORMED,
+    SIMILAR_SYSTEM,
+    Attacker,
+    read_attacker,
+    with_choice,
+)
+from vpeval.asv.choice import FILE as CHOICE
 from vpeval.core.errors import InputError
 from vpeval.core.run_names import base_and_seed, with_seed
 from vpeval.corpora.table import NAME as TABLE
@@ -112,9 +123,18 @@ class Attack:
         """Its back end, where it has one."""
         if self.attacker.backend:
             return Path(self.attacker.backend)
-        if self.attacker.mode != "backend":
-            return None
-        return self.exp / "asv" / self.attacker.instance(self.tested) / "backend.npz"
+        return self.model / "backend.npz" if self.attacker.trains_backend else None
+
+    @property
+    def model(self) -> Path:
+        """Where stage 4 puts what is trained."""
+        return self.exp / "asv" / self.attacker.instance(self.tested)
+
+    @property
+    def made_of(self) -> tuple[Path, ...]:
+        """What its scores depend on besides embeddings: the back end, and the choice of one that fine-tunes."""
+        choice = [self.model / CHOICE] if self.attacker.mode == FINETUNE else []
+        return (*choice, *([self.backend] if self.backend else []))
 
     def enrolled(self, name: str) -> Path:
         """The embeddings of an enrolment set, original or anonymised as the condition says."""
@@ -149,6 +169,7 @@ class Attack:
         """The notes of its records: its names in both vocabularies, and what its scores are."""
         vpc, legal = self.names
         notes = {"attack_model": vpc, "attack_model_legal": legal, "scoring": self.attacker.scoring}
+        notes |= {"fine_tuning": str(self.attacker.choice)} if self.attacker.choice else {}
         return notes | ({"trained_on": self.attacker.trained_on} if self.attacker.similar else {})
 
     @property
@@ -210,8 +231,10 @@ class Plan:
         return self.corpus.resolve().is_relative_to(Path.cwd())
 
     def prepared(self) -> Plan:
-        """The plan without what stage 0 could not make."""
-        return replace(self, recipe=without_absent(self.recipe, self.data))
+        """The plan without what stage 0 could not make, and with what attackers that fine-tune have chosen."""
+        models = self.exp / "asv"
+        chosen = tuple(with_choice(attacker, models / attacker.instance(self.system)) for attacker in self.attackers)
+        return replace(self, recipe=without_absent(self.recipe, self.data), attackers=chosen)
 
     @property
     def edition(self) -> str:
@@ -314,7 +337,7 @@ class Plan:
         """The attacks of all encoders, without back ends that were trained for them, in every condition."""
         encoders = {}
         for attacker in self.singles:
-            encoder = read_attacker(attacker_conf(attacker.start)) if attacker.mode == "backend" else attacker
+            encoder = read_attacker(attacker_conf(attacker.start)) if attacker.keeps_encoder else attacker
             encoders[encoder.name] = encoder
         return tuple(
             Attack(encoder, condition, self.system, self.exp)
@@ -366,7 +389,7 @@ class Plan:
         """Configurations of the encoders, by the name of their embeddings; attackers may share one."""
         found = {}
         for attacker in self.singles:
-            if attacker.mode in (PRETRAINED, "backend"):
+            if attacker.mode == PRETRAINED or attacker.keeps_encoder:
                 conf = attacker_conf(attacker.start)
             else:
                 conf = self.exp / "asv" / attacker.instance(self.system) / "encoder.yaml"
@@ -377,7 +400,7 @@ class Plan:
         """The sets that an encoder has to embed: of original ones, those that attackers or voice similarity compare."""
         is_voice = any(attack.embeddings.name == embeddings for attack in self.voice_encoders)
         is_compared = any(
-            attack.condition in ("oo", "oa") or attack.attacker.mode == "backend"
+            attack.condition in ("oo", "oa") or attack.attacker.keeps_encoder
             for attack in self.single_attacks
             if attack.embeddings.name == embeddings
         )
@@ -393,7 +416,7 @@ class Plan:
         return {
             attack.attacker.name: attack.embeddings
             for attack in self.single_attacks
-            if attack.condition in ("oo", "oa") or attack.attacker.mode == "backend"
+            if attack.condition in ("oo", "oa") or attack.attacker.keeps_encoder
         }
 
     @cached_property
@@ -433,7 +456,7 @@ class Plan:
         wanted = ORIGINAL if attack.condition[0] == "o" else self.system
         for attacker in self.singles:
             same = attacker.embeddings(self.system) == attack.embeddings.name
-            if attacker.mode == "backend" and same and attacker.training_system(self.system) == wanted:
+            if attacker.keeps_encoder and same and attacker.training_system(self.system) == wanted:
                 return self.recipe.train_sets
         return ()
 

@@ -95,7 +95,7 @@ _KNOWN_NOTES: Mapping[str, Check] = {
     **dict.fromkeys(("resamples", "redrawn", "folds", "average", "seed", "sets", "attacks"), _NATURAL),
     **dict.fromkeys(("attack_model", "attack_model_legal", "scoring", "calibration", "tag", "source"), _WORD),
     **dict.fromkeys(("written", "interval", "unit", "tuned_on", "warning", "missing_files", "protocol"), _WORD),
-    **dict.fromkeys(("chosen", "chosen_condition", "family", "members", "no_cost"), _WORD),
+    **dict.fromkeys(("chosen", "chosen_condition", "family", "members", "no_cost", "fine_tuning"), _WORD),
     "files": (_are_side_files, "side files by name, as paths relative to the table"),
 }
 _PARAMS: Mapping[str, Check] = {
@@ -184,7 +184,7 @@ _NOTES = {
     *("source", "written", "per_speaker", "curves", "matrices", "ranks", "interval", "resamples", "redrawn", "seed"),
     *("bengio_mariethoz", "p_value", "p_holm", "tag", "std", "tuned_on", "chance", "paper_chance", "floor", "floor_95"),
     *("folds", "attack_model", "attack_model_legal", "scoring", "calibration", "unit", "average"),
-    *("members", "representation", "trained_on"),
+    *("members", "representation", "trained_on", "fine_tuning"),
 }
 """Notes that stand among the parameters in tables of older versions, and in the --param options of scorers."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vpeval.asv.attackers import FUSION, PRETRAINED, Attacker, read_attacker
+from vpeval.asv.attackers import FUSION, PRETRAINED, Attacker, read_attacker, with_choice
 from vpeval.asv.backend import Backend, load, score_trials
 from vpeval.audio.io import read_audio
 from vpeval.core.errors import InputError
@@ -164,6 +164,7 @@ def _model(attacker: Attacker, system: str, how: Rescoring) -> tuple[Path, Backe
     if how.models is None:
         raise InputError(f"attacker '{attacker.name}' was trained; say where your own models are (--models)")
     home = how.models / attacker.instance(system)
-    if attacker.mode == "backend":
-        return start, load(home / "backend.npz")
+    attacker = with_choice(attacker, home)
+    if attacker.keeps_encoder:
+        return start, load(home / "backend.npz") if attacker.trains_backend else None
     return home / "encoder.yaml", None

@@ -40,7 +40,7 @@ def main() -> None:
     files = edition_of(args.edition).files
     file = files[-1] if "summary" in args.out.name else files[0]
     file = next((shared for shared in shared_files() if "legal" in args.out.name), file)
-    if file.attacks and not args.attacker and not has_semi_informed(records):
+    if file.attacks and not has_semi_informed(records):
         logging.warning("no attacker was trained on anonymised speech, but the challenge ranks by such a one")
     write_text(args.out, render(records, args.edition, file.name, args.attacker, args.asv_eval, args.normalizer))
 

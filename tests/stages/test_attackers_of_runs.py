@@ -10,7 +10,11 @@ from toy_recipe import make_toy
 
 from vpeval.core.errors import InputError
 from vpeval.plan.plan import Plan, Settings, make_plan
+from vpeval.records.names import UNRANKED, remarks
 from vpeval.records.record import RECORDS, Record, write_records
+from vpeval.results.load import load
+from vpeval.stages import results
+from vpeval.stages.scoring import verify
 
 
 @pytest.fixture
@@ -45,11 +49,40 @@ def test_attackers_of_earlier_runs_take_part_whatever_the_order_of_runs(toy: Pat
 
 def test_the_order_that_was_asked_for_counts_where_it_is_no_addition(toy: Path) -> None:
     attacked(planned())
-    plan = planned(attackers="resnet ecapa", edition="2022")
-    assert plan.names == ("resnet", "ecapa")
-    assert (plan.ranked["asv_eval"], plan.ranked["attacker"]) == ("resnet", "ecapa")
-    attacked(plan)
-    assert planned(edition="2022").ranked["attacker"] == "ecapa"
+    plan = planned(attackers="resnet_plda resnet ecapa_plda ecapa", edition="2022")
+    assert plan.names == ("resnet_plda", "resnet", "ecapa_plda", "ecapa")
+    assert (plan.ranked["asv_eval"], plan.ranked["attacker"]) == ("resnet_plda", "ecapa_plda")
+
+
+def test_only_an_attacker_trained_on_speech_of_the_system_is_ranked(toy: Path) -> None:
+    ranked = {
+        "ecapa f0": "ecapa",  # nobody: the attacker of original speech is shown
+        "ecapa ecapa_plda_original ecapa_similar": "ecapa",
+        "ecapa ecapa_plda f0": "ecapa_plda",
+        "ecapa resnet_plda ecapa_plda f0 fusion": "ecapa_plda",
+        "ecapa small_scratch ecapa_finetune ecapa_plda_original": "ecapa_finetune",
+    }
+    for names, expected in ranked.items():
+        for edition in ("2022", "2024", "2026"):
+            assert planned(attackers=names, edition=edition).ranked["attacker"] == expected, names
+        assert planned(attackers=names, edition="2020").ranked["attacker"] == "ecapa"
+
+
+def test_a_trained_attacker_of_an_earlier_run_is_ranked_rather_than_an_untrained_one(toy: Path) -> None:
+    attacked(planned(attackers="resnet_plda"))
+    assert planned(attackers="f0", edition="2024").ranked["attacker"] == "resnet_plda"
+
+
+def test_results_say_that_nobody_was_trained_so(toy: Path) -> None:
+    plan = planned(attackers="ecapa resnet", edition="2024", bootstrap=0)
+    verify(plan)
+    results.collect(plan)
+    records = load([plan.run / results.TABLE])
+    assert [remark for remark in remarks(records) if remark.startswith("not ranked: mcadams: no attacker was trained")]
+    assert not any(UNRANKED in record.notes for record in records if record.system == "original")
+    results._write_files(plan, plan.run)
+    text = (plan.run / "result_for_rank").read_text()
+    assert text.count("# not ranked: mcadams") == 1 and "ASV_eval^anon results" not in text
 
 
 def test_results_of_another_system_or_of_original_speech_add_no_attacker(toy: Path) -> None:

@@ -10,7 +10,18 @@ from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.lazy import modules_of
-from vpeval.records.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS, MARK, ORIGINAL, SEMI, attack_model, remarks
+from vpeval.records.names import (
+    ASV_EVAL,
+    ASV_EVAL_ANON,
+    CONDITIONS,
+    MARK,
+    ORIGINAL,
+    SEMI,
+    SIMILAR,
+    attack_model,
+    remarks,
+    unranked_remark,
+)
 from vpeval.records.record import Record
 
 
@@ -166,8 +177,8 @@ def render(
     """The text of one of the result files of an edition.
 
     A file shows the numbers of one attacker, those of ASV_eval (`asv_eval`) and of ASV_eval^anon (`attacker`), or those
-    of every attacker. Error rates are those by the edition's own text rules, or by `text_rules`. Remarks on the results
-    follow at the end.
+    of every attacker. Where no attacker was trained on speech of the system, a file leaves ASV_eval^anon out. Error
+    rates are those by the edition's own text rules, or by `text_rules`. Remarks on the results follow at the end.
     """
     challenge = edition_of(edition)
     result_file = challenge.file(file)
@@ -179,7 +190,22 @@ def render(
         chosen = as_challenge_attackers(records, asv_eval, attacker)
     else:
         chosen = of_attacker(records, attacker)
-    return result_file.render(chosen) + "".join(f"{MARK}{remark}\n" for remark in remarks(records))
+    why = unranked(records, edition) if result_file.attacks else {}
+    said = dict.fromkeys((*remarks(records), *(unranked_remark(*system) for system in why.items())))
+    return result_file.render(chosen) + "".join(f"{MARK}{remark}\n" for remark in said)
+
+
+def unranked(records: Sequence[Record], edition: str) -> dict[str, str]:
+    """The attacked systems without an attacker that was trained on their speech, where an edition ranks by such a one.
+
+    The text says why they are not ranked.
+    """
+    if not edition_of(edition).ranks_trained:
+        return {}
+    attacked = dict.fromkeys(r.system for r in records if r.condition in CONDITIONS and r.system != ORIGINAL)
+    ranked = {record.system for record in records if attack_model(record) == SEMI}
+    why = f"no attacker was trained on its speech, and VoicePrivacy {edition} ranks by such a one (ASV_eval^anon)"
+    return {system: why for system in attacked if system not in ranked}
 
 
 def has_semi_informed(records: Sequence[Record]) -> bool:
@@ -233,6 +259,7 @@ def as_challenge_attackers(records: Sequence[Record], original: str | None, anon
     """The records with their attackers called ASV_eval and ASV_eval^anon, those of other attackers left out.
 
     `original` was trained on original, `anonymised` on anonymised speech; each may be None where there is only one.
+    Nobody else gets these names: without an attacker trained on speech of the system, there is no ASV_eval^anon.
     """
     names = {ASV_EVAL: original, ASV_EVAL_ANON: anonymised}
     for role, name in names.items():
@@ -240,12 +267,21 @@ def as_challenge_attackers(records: Sequence[Record], original: str | None, anon
             _require(records, name)
         else:
             names[role] = _only(records, role)
+    trained = sorted({record.attacker for record in records if attack_model(record) == SEMI})
+    if trained and names[ASV_EVAL_ANON] not in trained:
+        raise InputError(
+            f"attacker '{names[ASV_EVAL_ANON]}' was not trained on speech of the system, as ASV_eval^anon is; choose "
+            f"--attacker {trained[-1]}"
+        )
     kept = []
     for record in records:
         if record.condition not in CONDITIONS:
             kept.append(record)
             continue
-        kept += [replace(record, attacker=role) for role, name in names.items() if name == record.attacker]
+        model = attack_model(record)
+        roles = {ASV_EVAL: model not in (SEMI, SIMILAR), ASV_EVAL_ANON: model == SEMI}
+        own = [role for role, fits in roles.items() if fits and names[role] == record.attacker]
+        kept += [replace(record, attacker=role) for role in own]
     return kept
 
 

@@ -182,12 +182,15 @@ def _with_model(record: Record, attacker: str) -> Record:
 def _preferred(records: Iterable[Record], model: str) -> list[Record]:
     """Those of the attacker or recogniser `model` if there are any, else all.
 
-    The numbers of a model that was trained on anonymised speech are never those of the original data.
+    The numbers of a model that was trained on anonymised speech are never those of the original data, and those of
+    ASV_eval never those of ASV_eval^anon.
     """
     records = list(records)
     chosen = [record for record in records if record.model == model]
     if not chosen and model in (ASV_EVAL, ASR_EVAL):
         return [record for record in records if record.model not in (ASV_EVAL_ANON, ASR_EVAL_ANON)]
+    if not chosen and model == ASV_EVAL_ANON:
+        return [record for record in records if record.model != ASV_EVAL]
     return chosen or records
 
 

@@ -469,16 +469,19 @@ class Plan:
     def ranked(self) -> dict[str, str]:
         """Whose numbers the result file of the edition shows, as `results.editions.render` takes them.
 
-        Since 2022 the challenges rank by the attacker trained on anonymised speech: the last of the list
-        that is no fusion. Attackers that only an earlier run asked for are not part of the list (`_choose_attackers`).
+        Since 2022 the challenges rank by the attacker trained on anonymised speech: the last of the list that was
+        trained on speech of the system and is no fusion. Attackers that only an earlier run asked for are not part of
+        the list (`_choose_attackers`) unless nobody else was trained so. Without such an attacker, only the one who
+        attacks original speech is shown.
         """
         rules = {"text_rules": self.text_rules}
         if not edition_of(self.edition).ranks_trained:
             return {"attacker": self.main.name, **rules}
         asked, usual = self.settings.attackers.split(), self.recipe.attackers
         chosen = usual if set(usual) <= set(self.names) and not set(usual) <= set(asked) else asked
-        listed = [attacker.name for attacker in self.singles if attacker.name in chosen]
-        return {"attacker": (listed or [self.main.name])[-1], "asv_eval": self.main.name, **rules}
+        trained = [one.name for one in self.singles if one.attack("aa", self.system) == SEMI_INFORMED]
+        listed = [name for name in trained if name in chosen] or trained or [self.main.name]
+        return {"attacker": listed[-1], "asv_eval": self.main.name, **rules}
 
     def models(self) -> tuple[str, ...]:
         """The pretrained models of attackers and recogniser, in conf/models.yaml."""

@@ -1,7 +1,7 @@
 """Names that all results share: conditions, sets of the challenges, attack models, and remarks on results.
 
 Remarks are shown wherever results are: results are not official, partial, or not to be believed. Records have them in
-their notes: ``protocol`` (rebuilt), ``missing_files``, ``no_cost``, ``left_out`` and ``warning``.
+their notes: ``protocol`` (rebuilt), ``missing_files``, ``no_cost``, ``left_out``, ``unranked`` and ``warning``.
 
 Cllr is a cost only of log-likelihood ratios: that of cosines is marked in its record, and views leave it out.
 """
@@ -208,6 +208,8 @@ OTHER_DATA = "other_data"
 """The note of a number that is on other data than those it is shown with: on which."""
 LEFT_OUT = "left_out"
 """The note of a system's numbers about attackers whose results are on disk and are not used: which, and why."""
+UNRANKED = "unranked"
+"""The note of a system's numbers that what the challenge ranks by is not among them: why not."""
 MARK = "# "
 """How a line of a results file begins that holds no result."""
 
@@ -215,6 +217,11 @@ MARK = "# "
 def result_lines(path: str | PathLike[str], blanks: bool = False) -> Iterator[tuple[int, str]]:
     """The numbered lines of a results file, without remarks."""
     return ((line, text) for line, text in read_lines(path, blanks) if not text.startswith(MARK))
+
+
+def unranked_remark(system: str, why: str) -> str:
+    """The remark on a system without what the challenge ranks by."""
+    return f"not ranked: {system}: {why}"
 
 
 def remarks(records: Iterable[Record]) -> list[str]:
@@ -225,6 +232,7 @@ def remarks(records: Iterable[Record]) -> list[str]:
     costless: dict[str, None] = {}
     accepted: dict[str, None] = {}
     left_out: dict[str, None] = {}
+    unranked: dict[str, None] = {}
     for record in records:
         if NO_COST in record.notes:
             costless[record.attacker] = None
@@ -238,7 +246,9 @@ def remarks(records: Iterable[Record]) -> list[str]:
             warnings[str(record.notes[WARNING])] = None
         if LEFT_OUT in record.notes:
             left_out[f"{record.system}: {record.notes[LEFT_OUT]}"] = None
-    found = [f"left out: {sentence}" for sentence in left_out]
+        if UNRANKED in record.notes:
+            unranked[unranked_remark(record.system, str(record.notes[UNRANKED]))] = None
+    found = [*(f"left out: {sentence}" for sentence in left_out), *unranked]
     if rebuilt:
         sets = first_few(rebuilt, 4)
         found.append(f"protocol: rebuilt. Sets drawn by us, not those of the official lists: {sets}")

@@ -15,7 +15,7 @@ from vpeval.anon.anonymised_set import Missing
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.lazy import Deferred
-from vpeval.editions.base import edition_of, of_system, render, shared_files
+from vpeval.editions.base import edition_of, of_system, render, shared_files, unranked
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.stamps import accepted_code
 from vpeval.jobs.steps import Step, bring_up_to_date
@@ -108,17 +108,22 @@ def _listened(plan: Plan) -> list[Record]:
 
 
 def annotate(plan: Plan, records: list[Record]) -> list[Record]:
-    """The records with what must be said about them: a rebuilt protocol, missing files, recognisers that fail."""
+    """The records with what must be said about them.
+
+    That is a rebuilt protocol, missing files, recognisers that fail, and that the challenge cannot rank the system.
+    """
     from vpeval.anon.anonymised_set import read_missing
     from vpeval.corpora.protocol import OFFICIAL, REBUILT, read_protocol
     from vpeval.measures.audit import with_warnings
-    from vpeval.records.names import LEFT_OUT, MISSING, PROTOCOL
+    from vpeval.records.names import LEFT_OUT, MISSING, PROTOCOL, UNRANKED
 
     statuses = read_protocol(plan.data, plan.recipe.recipe)
     missing = {name: read_missing(plan.anonymised(name)) for name in plan.recipe.eval_sets}
     notes: dict[str, dict[str, str]] = {}
     missing_notes: dict[str, dict[str, str]] = {}
     own = {LEFT_OUT: f"{', '.join(plan.left_out)} (--without)"} if plan.left_out else {}
+    if why := unranked(records, plan.edition).get(plan.system):
+        own[UNRANKED] = why
     for name in {record.set for record in records}:
         sets = plan.sets_of(name)
         protocols = {statuses[one].protocol for one in sets if one in statuses}

@@ -1,0 +1,89 @@
+"""ASV_eval^anon is an attacker that was trained on speech of the system, or nobody."""
+
+import pytest
+
+from vpeval.core.errors import InputError
+from vpeval.editions.base import edition_of, render, unranked
+from vpeval.records.names import UNRANKED, remarks
+from vpeval.records.record import Record
+
+FILES = [("2022", "results_summary.txt"), ("2024", "result_for_rank"), ("2026", "result_for_rank")]
+REMARK = "# not ranked: mine: no attacker was trained on its speech, and VoicePrivacy {} ranks by such a one"
+
+
+def eers(attacker, condition, value, model):
+    tags = {"system": "original" if condition == "oo" else "mine", "condition": condition, "attacker": attacker}
+    place = {"set": "toy_test_trials_f", "gender": "f"}
+    return [Record(m, value, notes={"attack_model": model}, **place, **tags) for m in ("eer_kaldi", "eer_threshold")]
+
+
+def wers():
+    counts = {"ins": 0, "del": 0, "sub": 1, "ref_words": 10}
+    tags = (("original", "o"), ("mine", "a"))
+    return [Record("wer", 10.0, counts=counts, system=s, set="toy_test_asr", condition=c) for s, c in tags]
+
+
+UNTRAINED = [
+    *wers(),
+    *eers("ecapa", "oo", 0.01, "unprotected"),
+    *eers("ecapa", "aa", 0.30, "lazy-informed"),
+    *eers("f0", "oo", 0.44, "unprotected"),
+    *eers("f0", "aa", 0.48, "lazy-informed"),
+    *eers("similar", "aa", 0.35, "none"),
+]
+TRAINED = [*UNTRAINED, *eers("plda", "aa", 0.125, "semi-informed")]
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read_text(text, edition, name):
+        (tmp_path / name).write_text(text)
+        return edition_of(edition).file(name).read(tmp_path / name, "mine")
+
+    return read_text
+
+
+@pytest.mark.parametrize(("edition", "name"), FILES)
+@pytest.mark.parametrize("attacker", ["f0", "ecapa", "similar", None])
+def test_an_attacker_who_was_not_trained_so_does_not_stand_there(read, edition, name, attacker):
+    text = render(UNTRAINED, edition, name, attacker, "ecapa")
+    found = read(text, edition, name)
+    assert "ASV_eval_anon" not in {record.attacker for record in found}
+    assert "ASV_eval^anon results" not in text and "EER test anon" not in text
+    assert "48" not in text and "35" not in text
+    assert text.count(REMARK.format(edition)) == 1
+    assert {record.value for record in found if record.metric.startswith("eer")} == {
+        0.30 if edition == "2026" else 0.01
+    }
+
+
+@pytest.mark.parametrize(("edition", "name"), FILES)
+def test_the_trained_one_does(read, edition, name):
+    text = render(TRAINED, edition, name, "plda", "ecapa")
+    found = {record.attacker: record.value for record in read(text, edition, name) if record.attacker}
+    assert found["ASV_eval_anon"] == 0.125
+    assert "not ranked" not in text
+    assert render(TRAINED, edition, name, None, "ecapa") == text
+
+
+def test_another_is_not_taken_for_the_trained_one():
+    with pytest.raises(InputError, match=r"attacker 'f0' was not trained on speech of the system.*--attacker plda"):
+        render(TRAINED, "2024", "result_for_rank", "f0", "ecapa")
+
+
+def test_who_was_trained_on_anonymised_speech_is_not_the_attacker_of_original_speech(read):
+    found = read(render(TRAINED, "2026", "result_for_rank", "plda", "plda"), "2026", "result_for_rank")
+    assert {record.attacker for record in found if record.attacker} == {"ASV_eval_anon"}
+
+
+def test_views_say_it_once_where_the_records_do():
+    why = unranked(UNTRAINED, "2024")
+    noted = [r if r.system == "original" else r.with_notes({UNRANKED: why["mine"]}) for r in UNTRAINED]
+    assert [f"# {remark}" for remark in remarks(noted)] == [f"{REMARK.format('2024')} (ASV_eval^anon)"]
+    assert render(noted, "2024", "result_for_rank", None, "ecapa").count("not ranked") == 1
+
+
+def test_only_editions_that_rank_by_such_an_attacker_miss_one():
+    assert set(unranked(UNTRAINED, "2022")) == {"mine"}
+    assert unranked(UNTRAINED, "2020") == {} == unranked(TRAINED, "2024")
+    assert unranked(wers(), "2024") == {}

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import recall_score
 
 from vpeval.core.errors import InputError
-from vpeval.metrics.intervals import bootstrap_mean
+from vpeval.metrics.intervals import share_intervals
 from vpeval.metrics.uar import score_emotions, uar_interval, unweighted_average_recall
 
 EMOTIONS = ["sad", "neu", "ang", "hap"]
@@ -64,7 +64,8 @@ def test_tables_that_do_not_fit_are_refused(predictions, spk2fold, message):
         score_emotions({"a-1": "sad"}, predictions, {"a-1": "a"}, spk2fold)
 
 
-FOLDS = {"a": "1", "b": "1", "c": "2"}
+FOLDS = {"a": "1", "b": "1", "c": "2", "d": "2"}
+RIGHT, WRONG = [("sad", "sad"), ("ang", "ang")], [("sad", "ang"), ("ang", "sad")]
 
 
 def spoken(**shown):
@@ -74,38 +75,84 @@ def spoken(**shown):
 
 
 def test_with_folds_the_interval_is_that_of_the_mean_over_speakers():
-    tables = spoken(a=[("sad", "sad")], b=[("sad", "ang"), ("ang", "ang")], c=[("sad", "sad"), ("ang", "sad")])
+    mixed = [("sad", "ang"), ("ang", "ang")]
+    tables = spoken(a=[("sad", "sad")], b=mixed, c=[("sad", "sad"), ("ang", "sad")], d=WRONG)
     score = score_emotions(*tables, FOLDS)
-    assert [fold.uar for fold in score.folds] == [100, 50, 50]
-    assert uar_interval(score, *tables, seed=3) == bootstrap_mean([100, 50, 50], seed=3, label="uar")
+    assert [fold.uar for fold in score.folds] == [100, 50, 50, 0]
+    (expected,) = share_intervals([[1.0], [0.5], [0.5], [0.0]], trials=7)
+    found = uar_interval(score, *tables)
+    assert (found.lower, found.upper) == pytest.approx((100 * expected.lower, 100 * expected.upper))
+    assert found.notes == expected.notes
 
 
-def test_without_folds_recalls_are_computed_anew_of_the_speakers_drawn():
-    # Of two speakers, one is right and one wrong: alone they have 100 and 0, together 50.
-    tables = spoken(a=[("sad", "sad"), ("ang", "ang")], b=[("sad", "ang"), ("ang", "sad")])
+def test_without_folds_speakers_who_show_the_same_have_the_interval_of_the_mean_over_speakers():
+    tables = spoken(a=RIGHT, b=WRONG, c=[*RIGHT[:1], *WRONG[1:]], d=RIGHT)
+    alone, together = score_emotions(*tables, FOLDS), score_emotions(*tables)
+    one, other = uar_interval(alone, *tables), uar_interval(together, *tables)
+    assert (one.lower, one.upper) == pytest.approx((other.lower, other.upper))
+
+
+def test_a_speaker_counts_for_an_emotion_by_the_share_of_its_utterances():
+    # All anger is a's: the recall of sadness is 3/5, of anger 1. Alone, a would be at (1 + 1)/2, b at 0 of sadness.
+    tables = spoken(a=[("sad", "sad"), ("ang", "ang")], b=[("sad", "ang")] * 2, c=[("sad", "sad")], d=[("sad", "sad")])
+    score = score_emotions(*tables)
+    # Each of the four moves the UAR by (hits - 3/5 · sad utterances)/5/2, times four speakers.
+    moved = 4 * np.array([1 - 3 / 5, -6 / 5, 1 - 3 / 5, 1 - 3 / 5]) / 5 / 2
+    (expected,) = share_intervals(0.8 + moved[:, None], trials=6)
+    found = uar_interval(score, *tables)
+    assert (found.lower, found.upper) == pytest.approx((100 * expected.lower, 100 * expected.upper))
+
+
+def test_an_emotion_that_is_only_predicted_counts_as_not_recalled_in_the_interval():
+    tables = spoken(**{spk: [("sad", "sad"), ("sad", "hap")] for spk in FOLDS})
     found = uar_interval(score_emotions(*tables), *tables)
-    assert (found.lower, found.upper) == (0, 100)
-    # Speaker b shows no anger: without a, the UAR is the recall of sadness alone, 50; with both (2/3 + 1)/2.
-    tables = spoken(a=[("sad", "sad"), ("ang", "ang")], b=[("sad", "sad"), ("sad", "")])
-    found = uar_interval(score_emotions(*tables), *tables)
-    assert (found.lower, found.upper) == (50, 100)
+    assert found.lower < 25 < found.upper < 60
 
 
-def test_an_emotion_that_is_only_predicted_counts_as_not_recalled_in_every_resample():
-    tables = spoken(a=[("sad", "sad"), ("sad", "hap")], b=[("sad", "sad"), ("sad", "hap")])
-    found = uar_interval(score_emotions(*tables), *tables)
-    assert (found.lower, found.upper) == (25, 25)
+@pytest.mark.parametrize("right", [RIGHT, WRONG])
+def test_speakers_who_are_all_recognised_or_none_have_an_interval_with_a_width(right):
+    tables = spoken(**dict.fromkeys(FOLDS, right))
+    for spk2fold in (None, FOLDS):
+        found = uar_interval(score_emotions(*tables, spk2fold), *tables)
+        assert (found.lower, found.upper) == (
+            (pytest.approx(50, abs=15), 100) if right is RIGHT else (0, pytest.approx(50, abs=15))
+        )
 
 
-@pytest.mark.parametrize("spk2fold", [None, {"a": "1"}])
-def test_one_speaker_has_no_interval(spk2fold):
-    tables = spoken(a=[("sad", "sad"), ("ang", "sad")])
-    assert uar_interval(score_emotions(*tables, spk2fold), *tables) is None
+@pytest.mark.parametrize("spk2fold", [None, {"a": "1", "b": "1", "c": "2"}])
+def test_three_speakers_have_no_interval_and_the_reason(spk2fold):
+    tables = spoken(a=RIGHT, b=WRONG, c=RIGHT)
+    found = uar_interval(score_emotions(*tables, spk2fold), *tables)
+    assert (found.lower, found.upper) == (None, None)
+    assert "3 speakers" in found.notes["no_interval"]
+    assert uar_interval(score_emotions(*tables, spk2fold), *tables, resamples=0).notes == {}
 
 
 def test_a_prediction_that_is_missing_is_wrong_in_the_interval_as_well():
-    utt2emo, predictions, utt2spk = spoken(a=[("sad", "sad")], b=[("sad", "sad")])
+    utt2emo, predictions, utt2spk = spoken(a=RIGHT, b=RIGHT, c=RIGHT, d=RIGHT)
+    wrong = {**predictions, "b-0": "ang"}
     del predictions["b-0"]
-    score = score_emotions(utt2emo, predictions, utt2spk)
-    found = uar_interval(score, utt2emo, predictions, utt2spk)
-    assert (found.lower, score.uar, found.upper) == (0, 50, 100)
+    found, expected = (
+        uar_interval(score_emotions(utt2emo, made, utt2spk), utt2emo, made, utt2spk) for made in (predictions, wrong)
+    )
+    assert found == expected
+
+
+@pytest.mark.parametrize("folds", [True, False])
+@pytest.mark.parametrize("speakers", [5, 12])
+def test_intervals_of_recalls_hold_the_truth_and_are_not_much_wider_than_needed(speakers, folds):
+    # Speakers are recognised with a chance that has the mean 0.7 and the standard deviation 0.14.
+    rng = np.random.default_rng(speakers)
+    names = [str(s) for s in range(speakers)]
+    held, widths, values = [], [], []
+    for _ in range(300):
+        chance = np.repeat(rng.beta(7, 3, speakers), 16)
+        right = iter(rng.random(16 * speakers) < chance)
+        tables = spoken(**{name: [(e, e if next(right) else "") for e in EMOTIONS * 4] for name in names})
+        score = score_emotions(*tables, dict.fromkeys(names, "1") if folds else None)
+        found = uar_interval(score, *tables)
+        held.append(found.lower <= 70 <= found.upper)
+        widths.append(found.upper - found.lower)
+        values.append(score.uar)
+    assert np.mean(held) >= 0.92  # 0.93 less what 300 samples may be off by
+    assert 0.95 < np.mean(widths) / np.ptp(np.quantile(values, [0.025, 0.975])) < 1.5

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -49,7 +51,7 @@ def test_records_name_every_metric_and_what_it_rests_on():
     assert [record.params["p"] for record in records if record.metric == "min_dcf"] == [0.01, 0.001]
     assert all(record.counts == {"targets": 20, "nontargets": 100, "speakers": 6} for record in records)
     assert all("estimator" in record.params for record in records)
-    assert all(record.interval.lower <= record.interval.upper for record in records)
+    assert all(record.interval.lower <= record.interval.upper for record in records if record.metric != "min_dcf")
     assert records[6].notes["tag"] in "ABC"
 
 
@@ -65,7 +67,7 @@ def test_the_interval_of_an_eer_is_that_of_a_literal_bootstrap():
     rng = generator(3, "verification")
     literal = [eer_rocch(repeated(trials, multiplicities(6, 1, rng)[0])).value for _ in range(40)]
     record = verification(trials, 40, seed=3)[2]
-    expected = rate_interval(record.value, np.array(literal), 30, 6, {}, highest=0.5)
+    expected = rate_interval(record.value, np.array(literal), 30, 6, {}, highest=0.5, bias=2)
     assert (record.interval.lower, record.interval.upper) == pytest.approx((expected.lower, expected.upper))
     assert record.interval.lower < record.value < record.interval.upper <= 0.5
 
@@ -183,33 +185,49 @@ def test_the_interval_of_bengio_and_mariethoz_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("place", "name", "highest", "weight"),
+    ("place", "name", "kind"),
     [
-        (0, "eer_kaldi", 1, 1),
-        (1, "eer_threshold", 1, 1),
-        (2, "eer_rocch", 0.5, 1),
-        (4, "min_cllr", 1, 4),
-        (9, "min_dcf", 1, 4),
+        (0, "eer_kaldi", (1, 1, 1)),
+        (1, "eer_threshold", (1, 1, 1)),
+        (2, "eer_rocch", (0.5, 1, 2)),
+        (4, "min_cllr", (1, 4, 2)),
+        (9, "min_dcf", (1, 4, 2)),
     ],
 )
-def test_error_rates_and_costs_have_the_interval_of_a_rate(place, name, highest, weight):
-    # An error more costs as much as `weight` do of the trials of an EER.
+def test_error_rates_and_costs_have_the_interval_of_a_rate(place, name, kind, monkeypatch):
+    # The end of the scale, how many trials of an EER an error costs as much as, and how often the bias counts.
+    unlimited = [dataclasses.replace(metric, nontargets=0) for metric in module._METRICS]
+    monkeypatch.setattr(module, "_METRICS", tuple(unlimited))
     trials = cross_product(enrolled=6)
     samples, _ = module._resample(trials, 30, 1)
     found = verification(trials, 30, seed=1)[place]
-    expected = rate_interval(found.value, samples[:, place], 30, 6, {}, highest, weight)
+    expected = rate_interval(found.value, samples[:, place], 30, 6, {}, *kind)
     assert (found.metric, found.interval.lower, found.interval.upper) == (name, expected.lower, expected.upper)
 
 
-@pytest.mark.parametrize(("place", "gain", "weight"), [(5, 1 / np.log(4), 4), (-1, 1, 2)], ids=["zebra", "dsys"])
-def test_what_an_attacker_gains_has_the_interval_of_what_is_lost(place, gain, weight):
+@pytest.mark.parametrize(
+    ("place", "gain", "kind"), [(5, 1 / np.log(4), (4, 2)), (-1, 1, (2, 1))], ids=["zebra", "dsys"]
+)
+def test_what_an_attacker_gains_has_the_interval_of_what_is_lost(place, gain, kind):
     trials = cross_product(enrolled=6)
     found = verification(trials, 30, seed=1)[place]
     metrics = (*module._METRICS, module._calibrated(verification(trials, 0, seed=1)[-1].notes["strangers"]))
     samples, _ = module._resample(trials, 30, 1, metrics)
-    lost = rate_interval(1 - found.value / gain, 1 - samples[:, place] / gain, 30, 6, {}, weight=weight)
+    lost = rate_interval(1 - found.value / gain, 1 - samples[:, place] / gain, 30, 6, {}, 1.0, *kind)
     limits = gain * (1 - lost.upper), gain * (1 - lost.lower)
     assert (found.interval.lower, found.interval.upper) == pytest.approx(limits)
+
+
+def test_a_detection_cost_needs_thirty_false_alarms_at_the_rate_that_costs_all():
+    # 30 · 0.99/0.01 = 2970 nontarget trials: 20 · 19 · 8 are enough, 12 · 11 · 8 are not.
+    for enrolled, lower in ((12, None), (20, 0)):
+        rows = verification(cross_product(enrolled=enrolled, speakers=enrolled, utts=8), 10)
+        found = next(row for row in rows if row.params.get("p") == 0.01).interval
+        assert (found.lower is None) == (lower is None)
+        if lower is None:
+            assert found.notes == {"no_interval": "1056 nontarget trials; an interval needs 2970 or more"}
+    few = next(row for row in verification(cross_product(enrolled=3), 10) if row.params.get("p") == 0.01)
+    assert "needs 4 or more" in few.interval.notes["no_interval"]
 
 
 @pytest.mark.parametrize("place", [3, 6, 7], ids=["cllr", "zebra", "dsys"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,6 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import read_table, write_table
 from vpeval.data.layout import first_few
 from vpeval.measures.base import RECORDS, Input, Measure, Resampling, Result, Scorer, Scores, split_paths
-from vpeval.metrics.intervals import interval_notes
 from vpeval.metrics.uar import chance_level, score_emotions, uar_interval
 from vpeval.records.metrics import BY_SET, KEY, OVERVIEW, SUMMARY, UTILITY, Metric
 from vpeval.records.names import ORIGINAL
@@ -60,7 +59,6 @@ def score_predictions(data: Sequence[Path], predictions: Sequence[Path], options
 
     The UAR has its interval over speakers and its level of chance.
     """
-    resamples, seed = options.resamples, options.seed
     utt2emo = _joined([path / "utt2emo" for path in data], "emotion")
     found = _joined(predictions, "emotion")
     folds = [path / "spk2fold" for path in data]
@@ -79,10 +77,7 @@ def score_predictions(data: Sequence[Path], predictions: Sequence[Path], options
         for emotion, recall in score.recalls.items()
     ]
     uar = Record("uar", score.uar, counts=counts, notes={**notes, "chance": chance_level(utt2emo)})
-    interval = uar_interval(score, utt2emo, found, utt2spk, resamples, seed) if resamples else None
-    if interval:
-        uar = replace(uar, lower=interval.lower, upper=interval.upper).with_notes(interval_notes(resamples, seed))
-    return [uar, *recalls]
+    return [uar.with_interval(uar_interval(score, utt2emo, found, utt2spk, options.resamples)), *recalls]
 
 
 def _joined(paths: Sequence[Path], noun: str) -> dict[str, str]:

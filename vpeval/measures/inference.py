@@ -45,7 +45,6 @@ from vpeval.measures.legal import (
 from vpeval.metrics.inference import class_weights, entropy, information, rank_correlation, uniqueness
 from vpeval.metrics.intervals import (
     SpeakerInterval,
-    interval_notes,
     mean_intervals,
     multiplicities,
     share_intervals,
@@ -351,7 +350,7 @@ class _Attack:
         drawn = rng.integers(len(values), size=(self.options.resamples, len(values)))
         samples = np.array([_mean_correlation(table[:, some], values[some]) for some in drawn])
         value = _mean_correlation(table, values)
-        notes = interval_notes(self.options.resamples, self.options.seed)
+        notes = {"resamples": self.options.resamples, "seed": self.options.seed}
         ends = studentised_interval(value, samples, len(values), notes, -1.0, 1.0)
         params = {name: item for name, item in self.params.items() if name != "classes"}
         record = Record("inference_correlation", value, params=params, counts=self.counts, notes={"chance": 0.0})

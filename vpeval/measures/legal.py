@@ -23,7 +23,7 @@ from vpeval.core.seeds import generator
 from vpeval.data.attributes import Attribute, combined, read_attributes, read_tables, shared_tables
 from vpeval.embeddings.speaker_vectors import Embeddings, join, read_embeddings, read_pooled
 from vpeval.measures.base import RECORDS, AttackResult, Input, Resampling, Scores, SpeakerValue, option, split_paths
-from vpeval.metrics.intervals import interval_notes, mean_intervals, multiplicities, studentised_interval
+from vpeval.metrics.intervals import multiplicities, share_intervals, studentised_interval
 from vpeval.metrics.jaccard import KINDS, extreme_speakers
 from vpeval.metrics.linkability import continued, linkability_at, rank_counts, subsample_ranks
 from vpeval.records.record import Record
@@ -179,8 +179,7 @@ class Curve:
 
     def records(self, options: Resampling) -> list[Record]:
         """Means over the speakers, with their intervals."""
-        label = f"{self.metric} L={self.n_utts}"
-        ends = mean_intervals(self.values.T, resamples=options.resamples, seed=options.seed, label=label)
+        ends = share_intervals(self.values.T, options.resamples)
         records = []
         for i, (n, row, chance, interval) in enumerate(
             zip(self.sizes, self.values, self.chance.tolist(), ends, strict=True)
@@ -305,7 +304,7 @@ def extrapolate(law: Law, curve: Sequence[Record], population: int, chance: floa
     rng = generator(seed, f"extrapolation {law.metric} L={measured.params['L']}")
     weights = multiplicities(law.speakers, count, rng).astype(np.float64)
     samples = law.beyond(weights, population) if count else np.empty(0)
-    ends = studentised_interval(value, samples, law.speakers, interval_notes(count, seed), 0.0, 1.0)
+    ends = studentised_interval(value, samples, law.speakers, {"resamples": count, "seed": seed}, 0.0, 1.0)
     notes = {"chance": chance, "held_out_error": error, "held_out_factor": n_all / most, "factor": population / n_all}
     record = Record(
         f"{law.metric}_extrapolated",

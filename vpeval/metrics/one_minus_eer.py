@@ -363,7 +363,8 @@ def _summarise(
         binned = [np.bincount(targets.coarse, kind)[None] for kind in (own, counts)]
         samples = np.clip(eers_rocch(*sums) + (eer - eers_rocch(*binned)[0]), 0, 0.5)
     speakers = len(targets.level_of)
-    found = rate_interval(eer, samples, speakers, speakers, notes, highest=0.5)
+    # A target score more on the wrong side takes the threshold along, so that the rate rises by half of it.
+    found = rate_interval(eer, samples, speakers, speakers, notes, highest=0.5, weight=0.5, bias=2)
     if found.lower is not None and found.upper is not None:
         found = replace(found, lower=1 - found.upper, upper=1 - found.lower)
     return OneMinusEer(n, 1 - eer, found)

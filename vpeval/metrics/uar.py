@@ -10,13 +10,13 @@ predicted for an utterance counts as recall 0 in the UAR (as scikit-learn's macr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from vpeval.core.arrays import Floats
 from vpeval.core.errors import InputError
-from vpeval.core.seeds import generator
-from vpeval.metrics.intervals import RESAMPLES, Interval, bootstrap_mean, multiplicities, percentile_interval
+from vpeval.metrics.intervals import RESAMPLES, SpeakerInterval, share_intervals
 
 _DECIMALS = 3
 
@@ -78,33 +78,38 @@ def uar_interval(
     predictions: Mapping[str, str],
     utt2spk: Mapping[str, str],
     resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Interval | None:
-    """The interval of a UAR over speakers; None for one speaker.
+) -> SpeakerInterval:
+    """The interval of a UAR, in percent, if other speakers had been recorded.
 
-    Where the UAR is a mean over speakers, these are drawn; without folds, recalls are computed anew of the speakers
-    drawn.
+    Without folds, the UAR is no mean over speakers, but nearly so: a speaker moves it by as much as the recalls of the
+    speaker's own utterances differ from those of all, each emotion weighted by the speaker's share of its utterances.
     """
     if any(fold.spk for fold in score.folds):
-        if len(score.folds) < 2:
-            return None
-        return bootstrap_mean([fold.uar for fold in score.folds], resamples, seed, "uar")
+        shares = np.array([fold.uar for fold in score.folds]) / 100
+    else:
+        shares = _pseudo_values(score, utt2emo, predictions, utt2spk)
+    (found,) = share_intervals(shares[:, None], resamples, trials=len(utt2emo))
+    if found.lower is None or found.upper is None:
+        return found
+    return replace(found, lower=100 * found.lower, upper=100 * found.upper)
+
+
+def _pseudo_values(
+    score: UarScore, utt2emo: Mapping[str, str], predictions: Mapping[str, str], utt2spk: Mapping[str, str]
+) -> Floats:
+    """One value per speaker, whose mean over speakers is the UAR of all utterances at once, as a share."""
     emotions = {emotion: i for i, emotion in enumerate(score.recalls)}
     names = {spk: i for i, spk in enumerate(sorted({utt2spk[utt] for utt in utt2emo}))}
-    if len(names) < 2:
-        return None
     hits, totals = np.zeros((len(names), len(emotions))), np.zeros((len(names), len(emotions)))
     for utt, emotion in utt2emo.items():
         cell = names[utt2spk[utt]], emotions[emotion]
         totals[cell] += 1
         hits[cell] += predictions.get(utt, "") == emotion
-    drawn = multiplicities(len(names), resamples, generator(seed, "uar"))
-    sums = drawn @ totals
-    with np.errstate(invalid="ignore"):
-        recalls = np.where(sums > 0, drawn @ hits / sums, np.nan)
-    only_predicted = len(set(predictions.values()) - emotions.keys() - {""})
-    shown = (sums > 0).sum(axis=1) + only_predicted
-    return percentile_interval(100 * np.nansum(recalls, axis=1) / shown)
+    recalls = hits.sum(axis=0) / totals.sum(axis=0)
+    counted = len(emotions) + len(set(predictions.values()) - emotions.keys() - {""})
+    moved = ((hits - recalls * totals) / totals.sum(axis=0)).sum(axis=1) * len(names) / counted
+    found: Floats = recalls.sum() / counted + moved
+    return found
 
 
 def chance_level(utt2emo: Mapping[str, str]) -> float:

@@ -62,8 +62,9 @@ from vpeval.metrics.scores import (
 class _Metric:
     """A metric and its interval: of an error rate up to `highest`, or None for a studentised one.
 
-    What an attacker gains is `gain` less an error rate; one more error weighs as `weight` do (see `rate_interval`).
-    `of_resamples` is a faster way to the same numbers for many resamples.
+    What an attacker gains is `gain` less an error rate; one more error weighs as `weight` do, and the bias that
+    resamples show counts `bias` times (see `rate_interval`): of a value on a convex hull they show about half. An
+    interval needs as many `nontargets`. `of_resamples` is a faster way to the same numbers for many resamples.
     """
 
     name: str
@@ -72,6 +73,8 @@ class _Metric:
     highest: float | None = None
     weight: float = 1.0
     gain: float = 0.0
+    bias: float = 1.0
+    nontargets: float = 0.0
     of_resamples: Statistic | None = None
 
     @property
@@ -87,10 +90,15 @@ class _Metric:
         if self.highest is None:
             return studentised_interval(value, samples, speakers, drawn, low=0.0)
         targets = int(trials.is_target.sum())
+        kind = self.highest, self.weight, self.bias
         if not self.gain:
-            return rate_interval(value, samples, targets, speakers, drawn, self.highest, self.weight)
+            nontargets = len(trials.score) - targets
+            if len(samples) and nontargets < self.nontargets and not too_few(speakers):
+                reason = f"{nontargets} nontarget trials; an interval needs {self.nontargets:.0f} or more"
+                return SpeakerInterval(None, None, {"no_interval": reason})
+            return rate_interval(value, samples, targets, speakers, drawn, *kind)
         rate, rates = 1 - value / self.gain, 1 - samples / self.gain
-        found = rate_interval(rate, rates, targets, speakers, drawn, self.highest, self.weight)
+        found = rate_interval(rate, rates, targets, speakers, drawn, *kind)
         if found.lower is None or found.upper is None:
             return found
         return replace(found, lower=self.gain * (1 - found.upper), upper=self.gain * (1 - found.lower))
@@ -114,17 +122,28 @@ STATISTICS: Mapping[str, Statistic] = {
     "min_cllr": lambda resamples: min_cllrs(resamples.hulls),
 }
 """The same, and min Cllr, of resamples."""
+HIGHEST: Mapping[str, float] = {"eer_kaldi": 1.0, "eer_threshold": 1.0, "eer_rocch": 0.5}
+"""The ends of their scales."""
+BIAS: Mapping[str, float] = {"eer_kaldi": 1.0, "eer_threshold": 1.0, "eer_rocch": 2.0}
+"""How many times the bias counts that resamples show of them (see `rate_interval`)."""
+_FALSE_ALARMS = 30
+"""Expected ones where false alarms cost as much as missing all; with fewer the least cost is far too low (Doddington's
+rule of 30)."""
 _METRICS = (
     *(
-        _Metric(name, EERS[name], {"estimator": estimator}, highest, of_resamples=STATISTICS[name])
-        for name, estimator, highest in (
-            ("eer_kaldi", "k/Nt of Kaldi's compute-eer", 1.0),
-            ("eer_threshold", "closest error rates", 1.0),
-            ("eer_rocch", "ROC convex hull", 0.5),
+        _Metric(
+            name, EERS[name], {"estimator": estimator}, HIGHEST[name], bias=BIAS[name], of_resamples=STATISTICS[name]
+        )
+        for name, estimator in (
+            ("eer_kaldi", "k/Nt of Kaldi's compute-eer"),
+            ("eer_threshold", "closest error rates"),
+            ("eer_rocch", "ROC convex hull"),
         )
     ),
     _Metric("cllr", cllr, {"estimator": "scores as log-likelihood ratios"}, of_resamples=resampled_cllr),
-    _Metric("min_cllr", min_cllr, {"estimator": "PAV"}, highest=1.0, weight=4, of_resamples=STATISTICS["min_cllr"]),
+    _Metric(
+        "min_cllr", min_cllr, {"estimator": "PAV"}, highest=1.0, weight=4, bias=2, of_resamples=STATISTICS["min_cllr"]
+    ),
     _Metric(
         "zebra_population",
         zebra_population,
@@ -132,6 +151,7 @@ _METRICS = (
         highest=1.0,
         weight=4,
         gain=1 / math.log(4),
+        bias=2,
         of_resamples=lambda resamples: zebra_populations(resamples.hulls),
     ),
     _Metric(
@@ -148,6 +168,8 @@ _METRICS = (
             {"estimator": "normalised", "p": p},
             highest=1.0,
             weight=4,
+            bias=2,
+            nontargets=_FALSE_ALARMS * (1 - p) / p,
             of_resamples=lambda resamples, p=p: min_dcfs(resamples.hulls, p),  # type: ignore[misc]
         )
         for p in (0.01, 0.001)

@@ -33,7 +33,7 @@ def found_speakers(system):
     if system == "alpha":
         tags |= {"attacker": "my_spectrum"}
         for name in ("toy_test_trials_f", "toy_test_trials_m"):
-            found.append(Record("eer_threshold", 0.01, notes=notes, **{**tags, "set": name}))
+            found.append(Record("eer_threshold", 0.01, 0.001, 0.02, notes=notes, **{**tags, "set": name}))
     return found
 
 
@@ -118,7 +118,7 @@ def test_a_number_that_is_not_alike_is_left_out_of_the_columns_but_not_of_the_ve
     odd = tmp_path / "runs/odd/results.jsonl"
     records = [r.tagged({"system": "odd"}) for r in read_records(tables[0]) if r.system == "alpha" and not r.files]
     notes = {"scoring": "cosine", "attack_model": "semi-informed"}
-    eers = [Record("eer_threshold", 0.005, notes=notes, **tags(r)) for r in records if tags(r)]
+    eers = [Record("eer_threshold", 0.005, 0.001, 0.01, notes=notes, **tags(r)) for r in records if tags(r)]
     assert eers
     write_records(odd, [*records, *eers])
     marked = []

@@ -92,8 +92,9 @@ def test_the_page_says_which_eer_is_which(page):
 
 def test_verdict_note_command_and_hashes_are_there(page):
     text = " ".join(outline(page).text).replace("\N{NO-BREAK SPACE}", " ")
-    assert "toy protects the speakers weakly against the lazy-informed attacker." not in text
-    assert "toy hardly protects the speakers against the lazy-informed attacker." in text
+    assert (
+        "toy protects the speakers hardly or weakly against the lazy-informed attacker: 6 speakers cannot tell." in text
+    )
     for words in ("Toy data.", "./run.sh --anonymizer toy", "SHA-256", "100 resamples"):
         assert words in text
 
@@ -235,7 +236,7 @@ def test_the_findings_of_an_audit_are_shown(toy, tmp_path):
     assert "The attacker was not audited" not in page
     top = page[page.index('id="verdict"') : page.index('class="tiles"')]
     assert (
-        "toy hardly protects the speakers against the lazy-informed attacker; the audit of the attackers has warnings."
+        "hardly or weakly against the lazy-informed attacker: 6 speakers cannot tell; the audit of the attackers has warnings."
         in top
     )
     for part in (top, page[page.index('id="attacker"') :]):

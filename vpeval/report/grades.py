@@ -1,9 +1,10 @@
 """Grades of protection: what the interval of a number supports, from the worst grade to the best that it leaves open.
 
 A number has the grades of both ends of its interval and all between. One without an interval supports no grade: it
-leaves all of them open. The verdict on a system is the worst of its numbers: its worst grade is the worst that any of
-them leaves open, its best one the least of the best. How many speakers would do is estimated by intervals that shrink
-with the square root of the number of speakers, around the same values.
+leaves all of them open. A number that is no better than that of original speech, which is hardly protected by it, is
+"hardly" at best, however wide its interval. The verdict on a system is the worst of its numbers: its worst grade is the
+worst that any of them leaves open, its best one the least of the best. How many speakers would do is estimated by
+intervals that shrink with the square root of the number of speakers, around the same values.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ GRADES = (
 )
 WORDS = ("not at all", "hardly", "weakly", "in part", "well", "strongly")
 """The grades, from the worst to the best, as sentences about a system and as words about a number."""
+_HARDLY = 1
 _STEP = 1.05
 _MOST_TIMES = 1000.0
 
@@ -70,12 +72,16 @@ ALL = Grades(0, len(GRADES) - 1)
 
 @dataclass(frozen=True)
 class GradedNumber:
-    """A rate with its interval, and the limits from grade to grade: rising ones (EERs), or falling ones (shares)."""
+    """A rate with its interval, and the limits from grade to grade: rising ones (EERs), or falling ones (shares).
+
+    `original` is the rate of original speech, if it is known.
+    """
 
     value: float
     lower: float | None
     upper: float | None
     limits: tuple[float, ...]
+    original: float | None = None
 
     @property
     def rises(self) -> bool:
@@ -84,10 +90,18 @@ class GradedNumber:
 
     def grades(self, times: float = 1.0) -> Grades:
         """The grades that are left open; with `times` as many speakers, if these had the same value."""
+        at_best = _HARDLY if self.as_original else ALL.best
         if self.lower is None or self.upper is None:
-            return ALL
+            return ALL.at_best(at_best)
         found = sorted(self._grade(moved_end(self.value, end, times**-0.5)) for end in (self.lower, self.upper))
-        return Grades(found[0], found[1])
+        return Grades(found[0], found[1]).at_best(at_best)
+
+    @property
+    def as_original(self) -> bool:
+        """Whether nothing is gained over original speech that is hardly protected."""
+        if self.original is None or self._grade(self.original) > _HARDLY:
+            return False
+        return self.value <= self.original if self.rises else self.value >= self.original
 
     def _grade(self, rate: float) -> int:
         return sum(rate >= limit if self.rises else rate <= limit for limit in self.limits)

@@ -201,7 +201,8 @@ def _least_protected(one: _Evidence) -> tuple[int, int]:
 
 def _fewest_speakers(evidence: Sequence[_Evidence]) -> int:
     """The speakers of the number with the fewest of those that leave several grades open; 0 if not known."""
-    return min((one.record.counts.get("speakers", 0) for one in evidence if one.grades.one is None), default=0)
+    counted = [one.record.counts.get("speakers", 0) for one in evidence if one.grades.one is None]
+    return min(filter(None, counted), default=0)
 
 
 def _cannot_tell(evidence: Sequence[_Evidence]) -> str:
@@ -282,7 +283,7 @@ def _eer(results: Results, system: str, metric: str, limits: Sequence[float]) ->
         f"{_with_interval(worst)} of the cases: {kind.title}, {_mean_of(worst)}; {original}perfect anonymisation 50 %. "
         f"It is {choice}{interval}."
     )
-    number = GradedNumber(worst.value, worst.lower, worst.upper, tuple(limits))
+    number = GradedNumber(worst.value, worst.lower, worst.upper, tuple(limits), before.value if before else None)
     tile = Tile(
         kind.title,
         _shown(worst),
@@ -322,7 +323,7 @@ def _found(results: Results, system: str, limits: Sequence[float]) -> _Part | No
         if success.graded:
             chance = float(worst.notes.get("chance", 0))
             ends = tuple(chance + limit * (1 - chance) for limit in limits)
-            number = GradedNumber(worst.value, worst.lower, worst.upper, ends)
+            number = GradedNumber(worst.value, worst.lower, worst.upper, ends, before.value if before else None)
             evidence.append(_Evidence(worst, f"{{}} {success.label.lower()} among {n} speakers by", number))
             grade = _graded(number)
         compared = f"{f'original speech {_shown(before)}, ' if before else ''}chance {show_chance(worst)} %"

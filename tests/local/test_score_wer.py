@@ -40,7 +40,7 @@ def test_speakers_give_an_interval_if_there_are_enough(score, tmp_path):
     assert score("--utt2spk", "utt2spk", "ref", "hyp", "wer.jsonl").returncode == 0
     wer = read(tmp_path / "wer.jsonl")[0]
     assert wer["lower"] < wer["value"] == 25 < wer["upper"]
-    assert "gamma" in wer["notes"]["interval"]
+    assert wer["notes"]["interval"] == "log-normal, over speakers"
 
 
 def test_speakers_have_a_file_of_their_own(score, tmp_path):
@@ -105,18 +105,22 @@ def test_genders_have_rates_and_counts_of_their_own(score, tmp_path):
 
 
 def test_two_systems_are_compared_on_the_same_speakers(score, tmp_path):
-    (tmp_path / "other").write_text("a-1 hello world\na-2 good day\nb-1 yes\n")
+    for name, last in (("ref", "c"), ("hyp", "x"), ("other", "c")):
+        rows = [
+            f"{s}-{n} a b {last if n < count else 'c'}\n"
+            for s, count in zip("abcd", (1, 2, 2, 4), strict=True)
+            for n in range(4)
+        ]
+        (tmp_path / name).write_text("".join(rows))
+    (tmp_path / "utt2spk").write_text("".join(f"{s}-{n} {s}\n" for s in "abcd" for n in range(4)))
     done = score("--utt2spk", "utt2spk", "--versus", "other", "ref", "hyp", "wer.jsonl")
-    assert done.stdout.splitlines()[1].startswith("difference to other: +40.00 % [+25.00, +100.00], p = ")
     difference = read(tmp_path / "wer.jsonl")[-1]
-    assert (difference["metric"], difference["value"], difference["lower"], difference["upper"]) == (
-        "wer_difference",
-        40,
-        25,
-        100,
-    )
+    assert (difference["metric"], difference["value"]) == ("wer_difference", pytest.approx(100 * 9 / 48))
+    assert 0 < difference["lower"] < difference["value"] < difference["upper"]
+    ends = f"[{difference['lower']:+.2f}, {difference['upper']:+.2f}]"
+    assert done.stdout.splitlines()[1].startswith(f"difference to other: +18.75 % {ends}, p = 0.")
     assert difference["params"]["versus"] == "other"
-    assert difference["notes"]["interval"] == "speaker bootstrap"
+    assert difference["notes"]["interval"] == "studentised speaker bootstrap"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from vpeval.measures.base import Resampling
 from vpeval.measures.emotion import score_predictions
 from vpeval.measures.recognition import Speech, compare_recognition, read_speech, score_recognition
 from vpeval.metrics.intervals import utterance_mean
+from vpeval.metrics.wer import paired_test
 from vpeval.plan.plan import Settings, make_plan
 from vpeval.records.record import Record, read_records
 
@@ -65,17 +66,29 @@ def test_unknown_hypotheses_are_refused_unless_allowed():
 
 
 def test_transcripts_are_compared_by_speakers_or_else_by_utterances():
-    for utt2spk, unit in ((UTT2SPK, "speaker"), (None, "utterance")):
-        ours, theirs = (
-            score_recognition(Speech(REFS, utt2spk), hyps, recognition.Options(0))
-            for hyps in (REFS, {"a-1": "one two"})
-        )
-        record, test = compare_recognition(ours, theirs, "other", Resampling(50, 1))
-        assert (record.metric, record.value) == ("wer_difference", -50)
+    refs = {f"{spk}-{n}": "one two" for spk in "abcde" for n in "12"}
+    hyps = {**refs, "a-1": "one", "b-1": "", "c-2": "two one"}
+    for utt2spk, unit in (({utt: utt[0] for utt in refs}, "speaker"), (None, "utterance")):
+        ours, theirs = (score_recognition(Speech(refs, utt2spk), text, recognition.Options(0)) for text in (refs, hyps))
+        record, words = compare_recognition(ours, theirs, "other", Resampling(50, 1))
+        assert (record.metric, record.value) == ("wer_difference", -25)
         assert record.params == {"normalizer": "vpc2020", "versus": "other"}
-        about = {"p_value": test.p_value, "resamples": 50, "seed": 1, "unit": "%"}
-        assert record.notes == {"interval": f"{unit} bootstrap", **about}
-        assert (record.lower, record.upper) == (test.interval.lower, test.interval.upper)
+        found = paired_test(ours.score.words, theirs.score.words, [u if utt2spk is None else u[0] for u in refs], 50, 1)
+        about = {"p_value": found.p_value, "resamples": 50, "seed": 1, "unit": "%"}
+        assert record.notes == {"interval": f"studentised {unit} bootstrap", **about}
+        assert (record.lower, record.upper) == (found.lower, found.upper)
+        assert words == f"-25.00 % [{found.lower:+.2f}, {found.upper:+.2f}], p = {found.p_value:.3g}"
+
+
+def test_two_speakers_are_too_few_to_tell_how_sure_a_difference_is():
+    ours, theirs = (
+        score_recognition(Speech(REFS, UTT2SPK), hyps, recognition.Options(0)) for hyps in (REFS, {"a-1": "one two"})
+    )
+    record, words = compare_recognition(ours, theirs, "other", Resampling(50, 1))
+    assert (record.value, record.lower, record.upper) == (-50, None, None)
+    reason = "2 speakers; an interval over speakers needs 4 or more"
+    assert record.notes == {"no_interval": reason, "unit": "%"}
+    assert words == f"-50.00 %; {reason}"
 
 
 def test_tables_of_several_directories_are_joined_where_all_have_them(tmp_path):

@@ -11,6 +11,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.data.text import NORMALIZERS, vpc2020, vpc2024, vpc2026
 from vpeval.metrics.intervals import multiplicities, ratio_interval
+from vpeval.metrics.paired import Assessed, assess
 from vpeval.metrics.wer import ErrorCounts, count_errors, paired_test, score_texts, speaker_interval, sum_by_speaker
 
 words = st.lists(st.sampled_from("abc"), max_size=14)
@@ -134,21 +135,21 @@ def test_two_speakers_have_no_interval_and_a_reason():
 
 
 def test_a_system_does_not_differ_from_itself():
-    counts = np.array([[1, 0, 2, 10], [0, 0, 0, 5]])
-    test = paired_test(counts, counts, ["s1", "s2"])
-    assert (test.difference, test.interval.lower, test.interval.upper, test.p_value) == (0, 0, 0, 1)
+    counts = np.array([[1, 0, 2, 10], [0, 0, 0, 5], [1, 1, 1, 7], [0, 0, 0, 9]])
+    assert paired_test(counts, counts, ["s1", "s2", "s3", "s4"]) == Assessed(0, 0, 0, 1)
 
 
 def test_a_system_that_is_worse_for_every_speaker_is_significantly_worse():
     rng = np.random.default_rng(0)
     good = np.array([[0, 0, int(rng.integers(3)), 50] for _ in range(30)])
     bad = good + np.array([2, 0, 1, 0])
-    test = paired_test(bad, good, [f"s{i}" for i in range(30)])
-    assert test.difference == pytest.approx(6)
-    assert test.interval.lower > 0
-    assert test.p_value < 0.01
+    bad[0, 0] += 1
+    found = paired_test(bad, good, [f"s{i}" for i in range(30)])
+    assert found.value == pytest.approx(6 + 100 / 1500)
+    assert found.lower > 0
+    assert found.p_value < 0.01
     back = paired_test(good, bad, [f"s{i}" for i in range(30)])
-    assert (back.difference, back.p_value) == (pytest.approx(-6), test.p_value)
+    assert (back.value, back.p_value) == (pytest.approx(-found.value), pytest.approx(found.p_value))
 
 
 def test_noise_is_rarely_significant():
@@ -196,26 +197,23 @@ def test_normalising_twice_changes_nothing(name, text):
 
 
 def test_resamples_without_a_reference_word_tell_nothing():
-    # Speaker s2 has no words: resamples of s2 alone have no rate, and all others have that of s1.
-    counts, others = np.array([[1, 0, 1, 10], [0, 0, 0, 0]]), np.array([[0, 0, 1, 10], [0, 0, 0, 0]])
-    test = paired_test(counts, others, ["s1", "s2"])
-    assert (test.difference, test.interval.lower, test.interval.upper) == (10, 10, 10)
+    # Only speaker s1 has words: resamples without s1 have no rate, and all others have that of s1.
+    counts, others = (np.array([[n, 0, 1, 10], *[[0, 0, 0, 0]] * 3]) for n in (1, 0))
+    assert paired_test(counts, others, ["s1", "s2", "s3", "s4"]) == Assessed(10, 10, 10, 0.125)
 
 
-def test_a_p_value_is_twice_the_share_of_resamples_on_the_other_side_with_one_more_on_each():
-    counts, others = np.array([[0, 0, 9, 10], [0, 0, 0, 10]]), np.array([[0, 0, 0, 10], [0, 0, 6, 10]])
-    test = paired_test(counts, others, ["s1", "s2"], resamples=400, seed=3)
-    drawn = multiplicities(2, 400, generator(3, "wer difference"))
-    beyond = sum(9 * a - 6 * b <= 0 for a, b in drawn)
-    assert test.p_value == pytest.approx(2 * (beyond + 1) / 401)
-    assert test.difference == pytest.approx(15)
+def test_a_difference_is_assessed_by_its_values_for_drawn_speakers():
+    counts, others = np.array([[0, 0, n, 10] for n in (9, 0, 5, 3)]), np.array([[0, 0, n, 10] for n in (0, 6, 1, 1)])
+    found = paired_test(counts, others, ["s1", "s2", "s3", "s4"], resamples=400, seed=3)
+    drawn = multiplicities(4, 400, generator(3, "wer difference"))
+    assert found == assess(22.5, 100 * drawn @ [9, -6, 4, 2] / 40, 4)
 
 
 def test_units_are_drawn_with_all_their_utterances():
-    # Two utterances of one speaker are one unit: there is nothing to draw.
-    counts, others = np.array([[0, 0, 5, 10], [0, 0, 0, 10]]), np.array([[0, 0, 0, 10]] * 2)
-    test = paired_test(counts, others, ["s", "s"])
-    assert (test.interval.lower, test.interval.upper) == (25, 25)
+    # Five utterances of one speaker are one unit: there is nothing to draw.
+    counts, others = np.array([[0, 0, 5, 10]] * 5), np.array([[0, 0, 0, 10]] * 5)
+    assert paired_test(counts, others, ["s"] * 5) == Assessed(50)
+    assert paired_test(counts, others, list("abcde")).lower == 50
 
 
 def test_a_speaker_interval_is_that_of_errors_per_word_in_percent():

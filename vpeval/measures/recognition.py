@@ -18,9 +18,9 @@ from vpeval.core.files import read_table, write_table, write_text
 from vpeval.data.layout import first_few
 from vpeval.data.text import NORMALIZERS
 from vpeval.measures.base import RECORDS, Input, Measure, Resampling, Result, Scorer, Scores, option, split_paths
+from vpeval.metrics.intervals import NO_INTERVAL, too_few
 from vpeval.metrics.wer import (
     ErrorCounts,
-    PairedTest,
     TextScore,
     paired_test,
     score_texts,
@@ -132,21 +132,28 @@ def score_recognition(speech: Speech, hyps: Texts, options: Options, hyp_file: s
     return Rates(records, per_speaker, score, speakers)
 
 
-def compare_recognition(ours: Rates, theirs: Rates, versus: str, options: Resampling) -> tuple[Record, PairedTest]:
-    """How far the word error rate lies from that of other transcripts of the same references, with a paired test."""
-    test = paired_test(
-        ours.score.words, theirs.score.words, ours.speakers or ours.score.utts, options.resamples, options.seed
-    )
+def compare_recognition(ours: Rates, theirs: Rates, versus: str, options: Resampling) -> tuple[Record, str]:
+    """How far the word error rate lies from that of other transcripts of the same references, as a record and in words.
+
+    Too few speakers (or utterances, where speakers are not known) have no interval and no p value.
+    """
+    unit, units = ("speaker", ours.speakers) if ours.speakers else ("utterance", ours.score.utts)
+    found = paired_test(ours.score.words, theirs.score.words, units, options.resamples, options.seed)
+    record = Record("wer_difference", found.value, params={**ours.records[0].params, "versus": versus})
+    words = f"{found.value:+.2f} %"
+    if found.lower is None or found.upper is None:
+        none = too_few(len(set(units))) or NO_INTERVAL
+        reason = none.notes.get("no_interval", "").replace("speaker", unit)
+        return record.with_notes({"no_interval": reason, "unit": "%"}), f"{words}; {reason}"
     notes: dict[str, Any] = {
-        "interval": f"{'speaker' if ours.speakers else 'utterance'} bootstrap",
-        "p_value": test.p_value,
+        "interval": f"studentised {unit} bootstrap",
+        "p_value": found.p_value,
         "resamples": options.resamples,
         "seed": options.seed,
         "unit": "%",
     }
-    params = {**ours.records[0].params, "versus": versus}
-    ends = test.interval.lower, test.interval.upper
-    return Record("wer_difference", test.difference, *ends, params, notes=notes), test
+    record = replace(record, lower=found.lower, upper=found.upper).with_notes(notes)
+    return record, f"{words} [{found.lower:+.2f}, {found.upper:+.2f}], p = {found.p_value:.3g}"
 
 
 def _with_interval(record: Record, counts: Counts, spks: Sequence[str], options: Options) -> Record:
@@ -300,8 +307,8 @@ def _score_files(inputs: Mapping[str, Any], options: Options, out: Path) -> Scor
     rates = _read_rates(hyp, inputs, options)
     records, lines = rates.records, [rates.line]
     if versus:
-        difference, test = compare_recognition(rates, _read_rates(versus, inputs, options), versus, options)
-        records, lines = [*records, difference], [*lines, f"difference to {versus}: {test}"]
+        difference, words = compare_recognition(rates, _read_rates(versus, inputs, options), versus, options)
+        records, lines = [*records, difference], [*lines, f"difference to {versus}: {words}"]
     files = {}
     if per_speaker:
         files = {"per_speaker": Path(per_speaker).name}

@@ -23,14 +23,8 @@ from vpeval.core.arrays import Counts
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import generator
 from vpeval.data.text import Normalizer, compared_words
-from vpeval.metrics.intervals import (
-    RESAMPLES,
-    Interval,
-    SpeakerInterval,
-    multiplicities,
-    percentile_interval,
-    ratio_interval,
-)
+from vpeval.metrics.intervals import RESAMPLES, SpeakerInterval, multiplicities, ratio_interval
+from vpeval.metrics.paired import Assessed, assess
 
 # One integer holds what the programme must know of a cell: its cost, which kind of step led into it (only while the
 # candidates are compared, so that the minimum obeys the tie rule), and the number of insertions on the way.
@@ -166,30 +160,12 @@ def speaker_interval(speakers: Mapping[str, ErrorCounts]) -> SpeakerInterval:
     return replace(found, lower=100 * found.lower, upper=100 * found.upper)
 
 
-@dataclass(frozen=True)
-class PairedTest:
-    """Rate of one system minus that of another on the same utterances, in percent, and whether it may be chance."""
-
-    difference: float
-    interval: Interval
-    p_value: float
-
-    def __str__(self) -> str:
-        """
-        >>> str(PairedTest(1.5, Interval(-0.25, 3), 0.078))
-        '+1.50 % [-0.25, +3.00], p = 0.078'
-        """
-        ends = f"[{self.interval.lower:+.2f}, {self.interval.upper:+.2f}]"
-        return f"{self.difference:+.2f} % {ends}, p = {self.p_value:.3g}"
-
-
 def paired_test(
     counts: Counts, others: Counts, units: Sequence[str], resamples: int = RESAMPLES, seed: int = 0
-) -> PairedTest:
-    """Paired bootstrap test (Bisani & Ney, ICASSP 2004) of two systems that recognised the same utterances.
+) -> Assessed:
+    """The rate of one system minus that of another that recognised the same utterances, in percent (see `paired`).
 
-    `units` names what is drawn for every row: its speaker, or the utterance itself. The p-value is two-sided: twice
-    the share of resamples in which the difference is not on its side of zero.
+    `units` names what is drawn for every row: its speaker, or the utterance itself.
     """
     if len(counts) != len(others) or (counts[:, 3] != others[:, 3]).any():
         raise ValueError("the two systems were not scored on the same references")
@@ -198,13 +174,7 @@ def paired_test(
     words = np.bincount(index, counts[:, 3])
     drawn = multiplicities(len(names), resamples, generator(seed, "wer difference"))
     drawn = drawn[drawn @ words > 0]
-    differences = 100 * (drawn @ errors) / (drawn @ words)
-    wrong_side = min((differences <= 0).sum(), (differences >= 0).sum())
-    return PairedTest(
-        100 * errors.sum() / words.sum(),
-        percentile_interval(differences),
-        min(1.0, 2 * (int(wrong_side) + 1) / (len(differences) + 1)),
-    )
+    return assess(100 * float(errors.sum() / words.sum()), 100 * (drawn @ errors) / (drawn @ words), len(names))
 
 
 def _encode(

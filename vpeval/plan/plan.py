@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from vpeval.anon import hook_program
-from vpeval.asr.recognizers import own_language_models
+from vpeval.asr.recognizers import own_language_models, spells_as_references
 from vpeval.asv.attackers import (
     FINETUNE,
     FUSION,
@@ -31,6 +31,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.run_names import base_and_seed, with_seed
 from vpeval.corpora.table import NAME as TABLE
 from vpeval.data.layout import is_attribute, present
+from vpeval.data.text import AS_WRITTEN, OF_ANY_SPELLING
 from vpeval.editions.base import Edition, edition_of, editions
 from vpeval.metrics.intervals import RESAMPLES
 from vpeval.networks.configs import find_config, stored_model
@@ -248,8 +249,14 @@ class Plan:
 
     @property
     def text_rules(self) -> str:
-        """How transcripts are normalised: as the recipe says, else as the edition does."""
-        return self.recipe.text_rules or edition_of(self.edition).text_rules
+        """How transcripts are normalised: as the recipe says, else as the edition does.
+
+        Rules that change nothing hold for recognisers only that spell as the references do.
+        """
+        if self.recipe.text_rules:
+            return self.recipe.text_rules
+        rules = edition_of(self.edition).text_rules
+        return OF_ANY_SPELLING if rules == AS_WRITTEN and not spells_as_references(self.asr_conf) else rules
 
     @property
     def ser_conf(self) -> Path:

@@ -119,6 +119,11 @@ def test_an_interval_of_errors_per_word_is_of_relative_standard_errors():
     assert found.notes == {"interval": "log-normal, over speakers"}
 
 
+def test_one_speaker_who_makes_all_errors_does_not_lift_the_limit_beyond_all_words():
+    assert ratio_interval([50, 0, 0, 0], [100] * 4, 1000).upper == 1
+    assert ratio_interval([90, 10, 10, 10], [100] * 4, 1000).upper == 1.8
+
+
 def test_words_that_go_wrong_evenly_over_speakers_are_as_uncertain_as_single_words():
     # No speaker differs from another, so the variance is that of a Poisson number: 20 errors of 400 words.
     found = ratio_interval([5] * 4, [100] * 4, 1000)

@@ -206,7 +206,7 @@ def test_error_rates_and_costs_have_the_interval_of_a_rate(place, name, kind, mo
 
 
 @pytest.mark.parametrize(
-    ("place", "gain", "kind"), [(5, 1 / np.log(4), (4, 2)), (-1, 1, (2, 1))], ids=["zebra", "dsys"]
+    ("place", "gain", "kind"), [(5, 1 / np.log(4), (4, 2)), (-1, 1, (2, 2))], ids=["zebra", "dsys"]
 )
 def test_what_an_attacker_gains_has_the_interval_of_what_is_lost(place, gain, kind):
     trials = cross_product(enrolled=6)

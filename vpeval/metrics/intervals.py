@@ -282,8 +282,9 @@ def ratio_interval(numerators: ArrayLike, denominators: ArrayLike, events: int) 
     k² is the relative variance of the ratio over speakers, at least that of errors that happen by themselves. The lower
     limit is the ratio times exp(-t k). For the upper one there is one error more, and the squared coefficient of
     variation of speakers is its mean with that of one speaker more, for which it is 1: an exponential distribution, in
-    which few speakers are far worse than the others. The limit is exp(t k + k²) times the ratio, and at least 3.69 over
-    the number of events, the rate at which they may be wholly wrong and none of these be so.
+    which few speakers are far worse than the others. The limit is exp(t k + k²) times the ratio, but not above 1 and
+    twice the highest ratio of a speaker, whichever is greater. It is at least 3.69 over the number of events, the rate
+    at which they may be wholly wrong and none of these be so.
     """
     top, bottom = np.asarray(numerators, np.float64), np.asarray(denominators, np.float64)
     speakers, total = len(top), float(bottom.sum())
@@ -296,7 +297,8 @@ def ratio_interval(numerators: ArrayLike, denominators: ArrayLike, events: int) 
     variance = max(seen, rate / total)
     lower = rate * np.exp(-t * np.sqrt(variance) / rate) if rate > 0 else 0.0
     relative = ((variance + 1 / total**2) / more**2 * speakers + 1 / speakers) / (speakers + 1)
-    upper = more * np.exp(t * np.sqrt(relative) + relative)
+    most = 2 * float(np.max(top / np.maximum(bottom, 1)))
+    upper = min(more * np.exp(t * np.sqrt(relative) + relative), max(1.0, most))
     # Were each event wrong as a whole by a chance as high as this, none of them would be so with probability 0.025.
     unseen = -np.log(_TAIL) / max(1, events)
     return SpeakerInterval(float(lower), float(max(upper, unseen)), {"interval": "log-normal, over speakers"})

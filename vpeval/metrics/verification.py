@@ -221,6 +221,7 @@ def _calibrated(level: float) -> _Metric:
         highest=1.0,
         weight=2,
         gain=1.0,
+        bias=2,
         of_resamples=lambda resamples: relative(dsys_of_hulls(resamples.hulls)),
     )
 

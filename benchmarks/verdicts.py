@@ -29,7 +29,7 @@ from vpeval.metrics.verification import EERS
 from vpeval.records.limits import read_limits
 from vpeval.records.names import ORIGINAL, SEMI
 from vpeval.records.record import Record
-from vpeval.report.grades import WORDS, GradedNumber, Grades, overall
+from vpeval.report.grades import GradedNumber, Grades, overall
 from vpeval.report.verdict import judge
 
 SYSTEMS = {"identity": 6.0, "much disclosed": 2.2, "some disclosed": 1.3, "little disclosed": 0.6, "perfect": 0.0}
@@ -58,16 +58,15 @@ class Cell:
 
 def main() -> None:
     samples = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    print("| system | speakers | attackers | true grade | most frequent verdicts | one grade | true grade excluded |")
-    print("|---|---|---|---|---|---|---|")
+    heads = " | ".join(f"{k} attacker{'s' * (k > 1)}" for k in ATTACKERS)
+    print(f"| system | speakers | true grade | {heads} | true grade excluded, % |")
+    print("|---|---|---|" + "---|" * (len(ATTACKERS) + 1))
     for system in SYSTEMS:
         for speakers in SPEAKERS:
-            for attackers in ATTACKERS:
-                cell = study(system, speakers, attackers, samples)
-                shares = [f"{one.words} {100 * n / samples:.0f} %" for one, n in cell.found.most_common(2)]
-                told = f"{100 * cell.share(*range(len(WORDS))):.0f} % | {100 * cell.wrong:.1f} %"
-                print(f"| {system} | {speakers} | {attackers} | {cell.truth.words} | {', '.join(shares)} | {told} |")
-                sys.stdout.flush()
+            cells = [study(system, speakers, attackers, samples) for attackers in ATTACKERS]
+            usual = [f"{one.words} ({100 * n / samples:.0f} %)" for c in cells for one, n in c.found.most_common(1)]
+            wrong = ", ".join(f"{100 * cell.wrong:.1f}" for cell in cells)
+            print(f"| {system} | {speakers} | {cells[0].truth.words} | {' | '.join(usual)} | {wrong} |", flush=True)
 
 
 def study(system: str, speakers: int, attackers: int, samples: int) -> Cell:

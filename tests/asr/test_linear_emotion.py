@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from vpeval.asr.decoding import recognise_emotions
 from vpeval.asr.linear_emotion import load_linear, train_folds, train_linear
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
 from vpeval.embeddings.ark import write_vectors
 
 ROOT = Path(__file__).resolve().parents[2]
+CONF = ROOT / "conf/ser/whisper_linear.yaml"
 EMOTIONS = ("ang", "hap", "sad")
 
 
@@ -68,7 +70,8 @@ def test_too_little_to_train_on_is_told() -> None:
         train_linear(np.ones((3, 2)), ["sad"] * 3, 0.1)
 
 
-def test_training_classifying_and_scoring_fit_together(tmp_path: Path) -> None:
+def make_sets(tmp_path: Path) -> list[Path]:
+    """Two data directories, and the features of their utterances."""
     x, y = cloud(1, 120)
     utts = [f"{'abcd'[i % 4]}-{i:03d}" for i in range(120)]
     for name, chosen in (("x_enrolls", utts[:60]), ("x_trials_f", utts[60:])):
@@ -82,16 +85,31 @@ def test_training_classifying_and_scoring_fit_together(tmp_path: Path) -> None:
         data.write(data.path)
         (tmp_path / "features" / name).mkdir(parents=True)
         write_vectors(tmp_path / "features" / name, {utt: x[i] for utt, i in rows.items()})
+    return [tmp_path / "data/x_enrolls", tmp_path / "data/x_trials_f"]
+
+
+def test_emotions_are_recognised_by_models_of_the_original_sets_and_only_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("vpeval.asr.decoding.extract_embeddings", lambda *_: None)
+    caplog.set_level("INFO")
+    original, anonymised = make_sets(tmp_path)
+    for again in (False, True):
+        caplog.clear()
+        recognise_emotions(CONF, tmp_path, [original], [anonymised], "run.pl", 1)
+        assert ("3 folds, 4 speakers, 60 utterances" in caplog.text) is not again
+    assert len((tmp_path / "x_trials_f/predictions").read_text().splitlines()) == 60
+
+
+def test_training_classifying_and_scoring_fit_together(tmp_path: Path) -> None:
+    sets = make_sets(tmp_path)
 
     def run(*line: object) -> str:
         done = subprocess.run([ROOT / str(line[0]), *map(str, line[1:])], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    sets = [tmp_path / "data/x_enrolls", tmp_path / "data/x_trials_f"]
-    output = run(
-        "steps/train_ser.py", ROOT / "conf/ser/whisper_linear.yaml", tmp_path / "features", tmp_path / "models", *sets
-    )
+    output = run("steps/train_ser.py", CONF, tmp_path / "features", tmp_path / "models", *sets)
     assert "3 folds, 4 speakers, 120 utterances" in output
     run("steps/classify_emotions.py", tmp_path / "models", tmp_path / "features", tmp_path / "out", *sets)
     run("local/score_uar.py", sets[0], tmp_path / "out/x_enrolls/predictions", tmp_path / "uar.jsonl")

@@ -84,15 +84,19 @@ def recognise_emotions(
     """Make ``<out>/<set>/predictions`` for all data directories by a recogniser that the original ones train."""
     features, models = out / "features", out / "models"
     extract_embeddings(conf, features, [*original, *anonymised], cmd, nj)
-    inputs = (conf, *(features / path.name for path in original), *original)
-    training = Step(
-        10, models, (FOLDS,), inputs, {}, (train_emotions,), lambda _: train_emotions(conf, features, models, original),
-        commands=lambda: [["steps/train_ser.py", *map(str, (conf, features, models, *original))]],
-    )  # fmt: skip
-    bring_up_to_date([training], "emotion recogniser")
+    bring_up_to_date([_training(conf, features, models, original)], "emotion recogniser")
     bring_up_to_date(
         [_classification(models, features, out, path) for path in (*original, *anonymised)], "predictions of emotions"
     )
+
+
+def _training(conf: Path, features: Path, models: Path, original: Sequence[Path]) -> Step:
+    """The classifiers of all folds."""
+    inputs = (conf, *(features / path.name for path in original), *original)
+    return Step(
+        10, models, (FOLDS,), inputs, {}, (train_emotions,), partial(train_emotions, conf, features, sources=original),
+        commands=lambda: [["steps/train_ser.py", *map(str, (conf, features, models, *original))]],
+    )  # fmt: skip
 
 
 def _classification(models: Path, features: Path, out: Path, source: Path) -> Step:

@@ -29,6 +29,7 @@ from vpeval.metrics.wer import ErrorCounts, speaker_interval
 
 SPEAKERS = (4, 5, 7, 12, 20, 40)
 RESAMPLES = 100
+TENTH = "a tenth fails"
 EMOTIONS = ("angry", "happy", "neutral", "sad")
 Found = tuple[float, SpeakerInterval]
 Draw = Callable[[np.random.Generator, int], Found]
@@ -46,9 +47,14 @@ def main() -> None:
         row("IdR", "", rate, lambda rng, n, p=rate: identified(rng, n, p), 4 * samples)
     for rate in (0.4, 0.7, 0.95):
         row("UAR, %", "", 100 * rate, lambda rng, n, p=rate: emotional(rng, n, p), 4 * samples)
-    for kind, shape in (("normal", 4), ("heavy-tailed", 1)):
-        for rate in (0.0, 0.5, 5.0, 20.0, 60.0):
-            row("WER, %", kind, rate, lambda rng, n, p=rate, s=shape: recognised(rng, n, p, s), 20 * samples)
+    for kind, rates in (
+        ("normal", (0.0, 0.5, 5.0, 20.0, 60.0)),
+        ("heavy-tailed", (0.0, 0.5, 5.0, 20.0, 60.0)),
+        ("lognormal", (5.0, 20.0, 60.0)),
+        (TENTH, (5.0, 20.0)),
+    ):
+        for rate in rates:
+            row("WER, %", kind, rate, lambda rng, n, p=rate, k=kind: recognised(rng, n, p, k), 20 * samples)
     row("mean of utterances", "", 0.0, measured, 4 * samples)
     for noise in (0.8, 1.5):
         truth = one_minus_eer(np.random.default_rng(7), 3000, noise, resamples=0)[0]
@@ -67,6 +73,8 @@ def main() -> None:
         verify("normal", shift, names, samples)
     for shift in (6.5, 4.5, 3.0, 1.6, 0.5):
         verify("wide", shift, ("eer_kaldi", "eer_rocch", "min_cllr", "dsys_calibrated"), samples)
+    for shift in (4.5, 3.0):
+        verify(TENTH, shift, ("eer_kaldi", "eer_rocch"), samples)
     truth = population("wide", 1.6, with_errors)["eer_rocch"]
     row("least EER of 4 attacks", "wide", truth, chosen, samples)
 
@@ -80,13 +88,13 @@ def row(name: str, kind: str, truth: float, draw: Draw, samples: int) -> None:
 
 
 def cell(found: Sequence[Found], truth: float) -> str:
-    """Coverage in per cent, and the width over the central range of the values where that is not 0."""
+    """Coverage in per cent, and the width over the central range of the values unless nearly all of these are equal."""
     if found[0][1].lower is None:
         return "none"
     held = np.mean([one.lower - 1e-9 <= truth <= one.upper + 1e-9 for _, one in found])
     central = np.ptp(np.quantile([value for value, _ in found], (0.025, 0.975)))
     width = np.mean([one.upper - one.lower for _, one in found])
-    return f"{100 * held:.0f} ({width / central:.1f})" if central > 1e-6 else f"{100 * held:.0f}"
+    return f"{100 * held:.0f} ({width / central:.1f})" if 20 * central > width else f"{100 * held:.0f}"
 
 
 def linked(rng: np.random.Generator, n: int, rate: float) -> Found:
@@ -125,9 +133,15 @@ def emotional(rng: np.random.Generator, n: int, rate: float) -> Found:
     return score.uar, uar_interval(score, labels, predictions, utt2spk)
 
 
-def recognised(rng: np.random.Generator, n: int, rate: float, shape: float) -> Found:
-    """Fifteen utterances of about ten words; rates of speakers have a gamma distribution, those of utterances vary."""
-    speaker = rng.gamma(shape, 1 / shape, n)[:, None]
+def recognised(rng: np.random.Generator, n: int, rate: float, kind: str) -> Found:
+    """Fifteen utterances of about ten words; rates of speakers vary, and those of utterances."""
+    if kind == TENTH:
+        speaker = np.where(rng.random(n) < 0.1, 5.5, 0.5)[:, None]
+    elif kind == "lognormal":
+        speaker = np.exp(rng.normal(0, 1, n) - 0.5)[:, None]
+    else:
+        shape = {"normal": 4, "heavy-tailed": 1}[kind]
+        speaker = rng.gamma(shape, 1 / shape, n)[:, None]
     words = rng.integers(5, 16, (n, 15))
     errors = rng.poisson(rate / 100 * speaker * rng.gamma(1, 1, (n, 15)) * words)
     counts = {
@@ -162,7 +176,10 @@ def trials(rng: np.random.Generator, n: int, utts: int, shift: float, kind: str 
     own = enroll == speaker
     score = rng.normal(0, 0.4, n)[enroll] + rng.normal(0, 0.4, n)[speaker] + rng.normal(0, 0.4, (n, n))[enroll, speaker]
     score += rng.normal(0, 0.3, n * utts)[utt] + rng.normal(0, 0.8, len(enroll))
-    easy = rng.normal(0, {"normal": 0.5, "wide": 1.2}[kind], n)
+    if kind == TENTH:
+        easy = shift * np.where(rng.random(n) < 0.1, -0.8, 0.8 / 9)
+    else:
+        easy = rng.normal(0, {"normal": 0.5, "wide": 1.2}[kind], n)
     score[own] += shift + (easy[enroll[own]] if shift else 0)
     return ScoredTrials(score, own, enroll, speaker)
 

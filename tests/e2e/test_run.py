@@ -172,7 +172,9 @@ def test_scores_are_calibrated_where_that_is_asked_for(finished):
 def test_quality_and_the_files_of_another_edition_go_through(finished):
     finished.run("--quality", "true", "--edition", "2024", "--stage", "10")
     records = results(finished.path)
-    assert normalizers(records) == {"vpc2024"}
+    assert normalizers(records) == {
+        "vpc2020"
+    }  # Whisper writes case and punctuation, which the rules of 2024 would count
     assert {"stoi", "dnsmos_ovrl"} <= {record.metric for record in records}
     assert "WER" in (finished.path / "exp/tiny/runs/mcadams/result_for_rank").read_text()
     finished.run("--stage", "10")
@@ -184,7 +186,7 @@ def test_recognisers_are_trained_on_original_and_on_anonymised_speech(finished):
     finished.run("--train-asr", "true", "--edition", "2024", "--stage", "10")
     words = [record for record in results(finished.path) if record.metric == "wer"]
     assert {record.attacker for record in words} == {"whisper_base", "ASR_eval", "ASR_eval_anon"}
-    assert normalizers(words) == {"vpc2024"}
+    assert normalizers(words) == {"vpc2020"}
     finished.run("--stage", "10")
 
 

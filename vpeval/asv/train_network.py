@@ -28,6 +28,7 @@ from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.seeds import derive, generator
 from vpeval.data.directory import DataDir
+from vpeval.networks import compute
 from vpeval.networks.neural import NeuralEncoder, trainable_encoder
 from vpeval.networks.speechbrain import (
     AdditiveAngularMargin,
@@ -158,6 +159,7 @@ def train_network(training: Training, work: Path) -> str:
 
 def start_processes() -> None:
     """Join the processes that torchrun has started, over NCCL on GPUs and gloo otherwise; alone, do nothing."""
+    compute.device()  # complains before SpeechBrain does, and in words
     ddp_init_group({"distributed_backend": _backend()})
 
 
@@ -311,7 +313,8 @@ class _Training(Brain):
         """Cosines of the utterances with every speaker's weights."""
         waves = batch[0].to(self.device)
         for augment in self.augment if stage == Stage.TRAIN else ():
-            waves = augment(waves, torch.ones(len(waves))) if isinstance(augment, DropChunk) else augment(waves)
+            whole = torch.ones(len(waves), device=self.device)
+            waves = augment(waves, whole) if isinstance(augment, DropChunk) else augment(waves)
         lengths = torch.ones(len(waves), device=self.device)
         features = self.normalize(self.modules.features(waves), lengths)
         cosines: torch.Tensor = self.modules.classifier(self.modules.network(features, lengths))

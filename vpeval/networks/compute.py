@@ -5,6 +5,7 @@ Files of weights are read as tensors only: code in them is never run.
 
 from __future__ import annotations
 
+import os
 import pickle
 from dataclasses import fields
 from pathlib import Path
@@ -19,8 +20,21 @@ T = TypeVar("T")
 
 
 def device() -> torch.device:
-    """The GPU if there is one."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    """The GPU if there is one; of several processes that torchrun started here, each has its own.
+
+    Without the number SpeechBrain's Brain would take the first GPU in every process.
+    """
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    rank = os.environ.get("LOCAL_RANK")
+    if rank is None:
+        return torch.device("cuda")
+    if int(rank) >= torch.cuda.device_count():
+        raise InputError(
+            f"process {rank} on this machine has no GPU of its own, as {torch.cuda.device_count()} are visible; start "
+            "one process for each (--num-processes and --num-gpus of steps/train_asv.sh)"
+        )
+    return torch.device("cuda", int(rank))
 
 
 def set_up(threads: int = 1) -> None:

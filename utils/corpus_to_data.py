@@ -1,7 +1,7 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
 """Turn a corpus in its released layout, or a table of utterances, into one data directory.
 
-Usage: utils/corpus_to_data.py [options] librispeech|libritts|vctk|ravdess|iemocap|table <corpus> <data-dir>
+Usage: utils/corpus_to_data.py [options] librispeech|libritts|vctk|ravdess|iemocap|speechocean|table <corpus> <data-dir>
  e.g.: utils/corpus_to_data.py --subset train-clean-100 librispeech /corpora data/train-clean-100
        utils/corpus_to_data.py table my/utterances.tsv data/mine
 

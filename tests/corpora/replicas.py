@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -152,6 +153,46 @@ def iemocap(root: Path, speech: Speech, sessions: Iterable[int] = range(1, 6)) -
             (home / "dialog" / folder / f"{dialogue}.txt").write_text("".join(lines))
 
 
+@dataclass(frozen=True)
+class Reader:
+    """A speaker of speechocean762: number, gender, age, and utterance → samples and words."""
+
+    spk: str
+    gender: str
+    age: int
+    said: dict[str, tuple[np.ndarray, str]]
+
+
+def speechocean(root: Path, train: Sequence[Reader], test: Sequence[Reader] = ()) -> None:
+    folder = root / "speechocean762"
+    for half, readers in (("train", train), ("test", test)):
+        tables: dict[str, list[str]] = {name: [] for name in ("wav.scp", "utt2spk", "text", "spk2gender", "spk2age")}
+        for reader in readers:
+            tables["spk2gender"].append(f"{reader.spk}\t{reader.gender}\n")
+            tables["spk2age"].append(f"{reader.spk}\t{reader.age}\n")
+            for utt, (wave, text) in reader.said.items():
+                path = f"WAVE/SPEAKER{reader.spk}/{utt}.WAV"
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                sf.write(folder / path, wave, 16000, format="WAV", subtype="PCM_16")
+                tables["wav.scp"].append(f"{utt}\t{path}\n")
+                tables["utt2spk"].append(f"{utt}\t{reader.spk}\n")
+                tables["text"].append(f"{utt}\t{text.upper()}\n")
+        (folder / half).mkdir(parents=True, exist_ok=True)
+        for name, lines in tables.items():
+            (folder / half / name).write_text("".join(lines))
+
+
+def speechocean_at_hand(root: Path, flac: Path) -> None:
+    """The speakers of a directory of FLAC files with utterances.tsv, as they were released."""
+    with open(flac / "utterances.tsv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    said: dict[str, dict[str, tuple[np.ndarray, str]]] = {}
+    for row in rows:
+        said.setdefault(row["spk"], {})[row["utt"]] = sf.read(flac / row["path"])[0], row["text"]
+    about = {row["spk"]: row for row in rows}
+    speechocean(root, [Reader(spk, about[spk]["gender"], int(about[spk]["age"]), own) for spk, own in said.items()])
+
+
 def wave_files(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*")) if path.suffix in (".wav", ".flac", ".mp3"))
 
@@ -180,7 +221,12 @@ def for_recipe(recipe: str, root: Path) -> Path:
             "d" * 128: ("male", 2.2),
         }
         commonvoice(root, clients, evaluation)
-    if recipe == "ravdess":
+    if recipe == "speechocean":
+        said = {n: evaluation.take("fm"[n % 2], 7) for n in range(1, 17)}
+        names = {n: {f"{n:05d}{i:04d}": one for i, one in enumerate(own)} for n, own in said.items()}
+        readers = [Reader(f"{n:04d}", "fm"[n % 2], 17 + n, own) for n, own in names.items()]
+        speechocean(root, readers[:10], readers[10:])
+    elif recipe == "ravdess":
         ravdess(root, (1, 2, 3, 4), evaluation)
     else:
         librispeech(root, "train-clean-360", {"14": "f", "16": "m", "17": "f", "19": "m"}, training)

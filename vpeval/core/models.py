@@ -40,7 +40,7 @@ _GIGABYTE = 10**9
 
 
 def download(urls: Sequence[str], target: Path, checksum: str) -> Path:
-    """Fetch `target` from the first of `urls` that has it; `checksum` is ``md5:…`` or ``sha256:…``.
+    """Fetch `target` from the first of `urls` that has it; `checksum` is ``md5:…`` or ``sha256:…``, empty if unknown.
 
     A broken download is resumed as long as every attempt receives something. A file with another checksum is removed,
     and the next address is used.
@@ -57,7 +57,7 @@ def download(urls: Sequence[str], target: Path, checksum: str) -> Path:
             except FAILURES as error:
                 reasons.append(f"{url}: {first_line(error)}")
                 continue
-            if wrong := mismatch(part, checksum):
+            if checksum and (wrong := mismatch(part, checksum)):
                 part.unlink()
                 reasons.append(f"{url}: {wrong}; thrown away")
                 continue
@@ -66,7 +66,7 @@ def download(urls: Sequence[str], target: Path, checksum: str) -> Path:
     failures = "".join(f"\n  {reason}" for reason in reasons)
     raise InputError(
         f"cannot fetch {target.name}:{failures}\nCheck the network and run the same command again (what has arrived is "
-        f"kept), or put the file there by hand: {target} ({checksum})"
+        f"kept), or put the file there by hand: {target} ({checksum or 'no checksum is published'})"
     )
 
 

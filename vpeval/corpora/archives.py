@@ -16,6 +16,7 @@ from pathlib import Path
 
 from vpeval.core.config import read_yaml
 from vpeval.core.errors import InputError
+from vpeval.core.files import file_sha256
 from vpeval.core.models import download, mismatch, require_space
 
 log = logging.getLogger(__name__)
@@ -25,7 +26,10 @@ _FIELDS = {"title", "urls", "checksum", "bytes", "unpacked", "into", "makes", "h
 
 @dataclass(frozen=True)
 class Archive:
-    """An entry of corpora.yaml; without `urls` it needs a registration, and `how` says where."""
+    """An entry of corpora.yaml; without `urls` it needs a registration, and `how` says where.
+
+    Where nobody publishes a checksum it is empty: what was fetched is named by its SHA-256, for comparison.
+    """
 
     name: str
     title: str
@@ -99,8 +103,11 @@ def _obtain(archive: Archive, to: Path, keep: bool) -> None:
     if ours:
         log.info("%s: fetching %.1f GB", archive.title, archive.bytes / 1e9)
         download(archive.urls, file, archive.checksum)
-    elif wrong := mismatch(file, archive.checksum):
+    elif archive.checksum and (wrong := mismatch(file, archive.checksum)):
         raise InputError(f"{wrong}; remove it, and it is fetched again", file)
+    if not archive.checksum:
+        digest = file_sha256(file, file.stat())
+        log.info("%s: nobody publishes a checksum; this file has SHA-256 %s", archive.title, digest)
     log.info("%s: unpacking", archive.title)
     work = to / f".{archive.name}.unpack"
     shutil.rmtree(work, ignore_errors=True)

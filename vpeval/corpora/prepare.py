@@ -29,6 +29,8 @@ from vpeval.corpora.released import (
     read_ravdess,
     read_vctk,
 )
+from vpeval.corpora.speechocean import SET as SPEECHOCEAN
+from vpeval.corpora.speechocean import find_speechocean, read_speechocean, speechocean_sets
 from vpeval.corpora.table import find_table, read_table_corpus, table_sets
 from vpeval.corpora.utterances import MissingCorpus, PreparedSet, Request, Utterance, make_set, to_data
 from vpeval.data.directory import DataDir
@@ -101,6 +103,7 @@ KINDS: dict[str, Callable[[Path, str], list[Utterance]]] = {
     "vctk": lambda corpus, _: read_vctk(corpus),
     "ravdess": lambda corpus, _: read_ravdess(corpus),
     "iemocap": lambda corpus, _: read_iemocap(corpus),
+    "speechocean": lambda corpus, _: read_speechocean(corpus),
     "table": lambda corpus, _: read_table_corpus(find_table(corpus)),
 }
 """Readers of corpora, called with a directory and a subset."""
@@ -212,6 +215,7 @@ _FAMILIES: tuple[tuple[re.Pattern[str], Family, Callable[[Path, str], Path]], ..
         commonvoice_sets,
         lambda corpus, _: find_commonvoice(corpus),
     ),
+    (SPEECHOCEAN, speechocean_sets, lambda corpus, _: find_speechocean(corpus)),
 )
 """Names of sets, what makes them, and what finds their corpus."""
 _ONE_BY_ONE = (_librispeech, _libritts)

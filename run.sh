@@ -27,6 +27,7 @@ asr=                      # recogniser, conf/asr/<name>.yaml; default: that of t
 train_asr=false           # true: also train recognisers on original and on anonymised speech
 quality=false             # true: also DNSMOS and STOI
 srd_sets=                 # sets of similarity rank disclosure: dev, test or all; default: those of the recipe
+srd_inputs=               # utterances of a speaker that are inputs there; default: that of the recipe
 population=0              # speakers of the use case: legal metrics among so many, extrapolated if the corpus has fewer
 utterances=0              # utterances per test of the use case: legal metrics also with so many
 edition=                  # challenge whose result file and submission are made; default: that of the recipe
@@ -74,6 +75,7 @@ Results that are up to date are skipped.
   --train-asr true|false        also train recognisers on original and on anonymised speech ($train_asr)
   --quality true|false          also DNSMOS and STOI ($quality)
   --srd-sets test|dev|all       sets of similarity rank disclosure (those of the recipe, else all)
+  --srd-inputs N                utterances of a speaker that are inputs there (that of the recipe, else 20)
   --population N                legal metrics among N speakers, extrapolated if the corpus has fewer
   --utterances L                legal metrics also with L utterances per test
   --edition YEAR                challenge formats: 2020, 2022, 2024 or 2026 (that of the recipe, else 2020)
@@ -113,4 +115,4 @@ stage 11 results "results: table, files of the challenge, LaTeX, figures, report
 stage 12 submission "submission package"
 
 run_stages recipe corpus lists full data anonymizer anonymized allow_missing anon_options anon_nj overwrite anon_level train_level system attackers without allow_scratch calibrate asr \
-  train_asr quality srd_sets population utterances edition published description nj seed bootstrap cmd doctor dry_run
+  train_asr quality srd_sets srd_inputs population utterances edition published description nj seed bootstrap cmd doctor dry_run

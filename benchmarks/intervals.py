@@ -165,7 +165,7 @@ def one_minus_eer(rng: np.random.Generator, n: int, noise: float, resamples: int
     """Speakers in 16 dimensions, some of whom vary more than others."""
     own, spread = rng.normal(size=(n, 16)), noise * np.exp(0.6 * rng.normal(size=(n, 1)))
     enroll, test = (own + times * spread * rng.normal(size=(n, 16)) for times in (0.7, 1))
-    found = compare_all(enroll, test, np.arange(n), [n], resamples, int(rng.integers(2**31))).eers[0]
+    found = compare_all(enroll, [test], np.arange(n), [n], resamples, int(rng.integers(2**31))).eers[0]
     return found.value, found.interval
 
 

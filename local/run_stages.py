@@ -114,7 +114,12 @@ def parser() -> script.Parser:
     """The options of run.sh."""
     found = script.Parser(__doc__)
     found.prog = f"./{PROGRAM}"
-    kinds = {"nj": script.positive, "anon_nj": natural_or_default, "bootstrap": resamples_or_default}
+    kinds = {
+        "nj": script.positive,
+        "anon_nj": natural_or_default,
+        "srd_inputs": natural_or_default,
+        "bootstrap": resamples_or_default,
+    }
     kinds |= dict.fromkeys(("seed", "population", "utterances"), script.natural)
     levels = ("", *LEVELS)
     choices = {"anon_level": levels, "train_level": levels, "edition": ("", *editions())}
@@ -130,7 +135,7 @@ def parser() -> script.Parser:
 
 
 def natural_or_default(text: str) -> int:
-    """A whole number of at least 1, or 0 for nothing, which is as much as other jobs have."""
+    """A whole number of at least 1, or 0 for nothing, which is as many as there would be without the option."""
     return script.positive(text) if text else 0
 
 

@@ -9,8 +9,9 @@ without test utterances are distractors. --side TABLE, a table '<speaker> <value
 data directory, also measures linkability for attackers who know the value of the person; the option may be repeated.
 --population N reports the error of an extrapolation that leaves out the largest N' and, if it is small, extrapolates to
 N speakers (0: only the error). The linkage probability of every speaker goes to a file next to the records (here
-exp/asv/link.speakers.tsv), which local/compare_speakers.py reads; with --utt-draws K it has the probabilities for K
-random choices of the L utterances, the first of which the records are about.
+exp/asv/link.speakers.tsv), which local/compare_speakers.py reads. The L test utterances are drawn five times
+(--utt-draws): records are means over the draws, and the file has the values of every draw. --draws K also draws the
+enrolment speakers, K times.
 """
 
 from vpeval.cli.scorers import run_scorer

@@ -57,7 +57,7 @@ def test_one_minus_eer_by_products_is_that_of_the_llr_matrix(sides):
     enroll, test, _, utts = sides
     llr = enroll @ test.T
     target = np.arange(SPEAKERS)[:, None] == utts.owners
-    (found,) = compare_all(enroll, test, utts.owners, [SPEAKERS], resamples=0, similarity="product").eers
+    (found,) = compare_all(enroll, [test], utts.owners, [SPEAKERS], resamples=0, similarity="product").eers
     assert found.value == pytest.approx(1 - eer_rocch(pool(llr[target], llr[~target])).value)
 
 

@@ -48,28 +48,39 @@ def test_the_record_is_the_mean_of_the_per_speaker_file(corpus):
     assert records(corpus / "link.jsonl")[0]["value"] == pytest.approx(sum(values) / 18)
 
 
-def test_values_of_speakers_have_every_draw_of_utterances_and_records_the_first(corpus):
+def test_records_are_the_mean_over_five_draws_of_utterances(corpus):
     options = ("--n-enroll", "20,all", "--n-utts", "1,all", "enroll", "test")
-    run(SCRIPT, *options, "one.jsonl", cwd=corpus)
-    run(SCRIPT, "--utt-draws", "3", *options, "three.jsonl", cwd=corpus)
-    first, again = ((corpus / name).read_text().replace("three.", "one.") for name in ("one.jsonl", "three.jsonl"))
-    assert first == again
-    values = read_speaker_values(corpus / "three.speakers.tsv")
+    run(SCRIPT, *options, "five.jsonl", cwd=corpus)
+    run(SCRIPT, "--utt-draws", "1", *options, "one.jsonl", cwd=corpus)
+    values = read_speaker_values(corpus / "five.speakers.tsv")
+    first = {(v.speaker, v.N, v.L): v.value for v in read_speaker_values(corpus / "one.speakers.tsv")}
     single = [value for value in values if value.L == "1"]
-    assert all(len(value.draws) == 3 and value.draws[0] == pytest.approx(value.value, abs=1e-6) for value in single)
+    assert all(len(value.draws) == 5 and value.value == pytest.approx(value.score, abs=1e-6) for value in single)
+    assert all(value.draws[0] == pytest.approx(first[value.speaker, value.N, "1"], abs=1e-6) for value in single)
     assert any(len(set(value.draws)) > 1 for value in single)
-    assert all(value.draws == () for value in values if value.L == "all")
+    assert all(value.draws == () and value.value == first[value.speaker, value.N, "all"] for value in values[-36:])
+    found = {(r["metric"], r["params"]["N"], r["params"]["L"]): r for r in records(corpus / "five.jsonl")}
+    for n in (20, 25):
+        record = found["linkability", n, 1]
+        assert record["value"] == pytest.approx(sum(v.value for v in single if n == v.N) / 18)
+        assert record["notes"]["utt_draws"] == found["one_minus_eer", n, 1]["notes"]["utt_draws"] == 5
+        assert "utt_draws" not in found["linkability", n, "all"]["notes"]
     ends = extreme_speakers({value.speaker: value.score for value in single if value.N == 20})
     listed = {kind: {v.speaker for v in single if (v.N, v.extreme) == (20, kind)} for kind in ("easy", "hard")}
     assert listed == {kind: ends.usable(kind) or set() for kind in listed}
     assert listed["hard"]
 
 
-def test_values_of_speakers_have_every_draw_of_enrolment_speakers(corpus):
-    run(SCRIPT, "--draws", "4", "--n-enroll", "20", "--n-utts", "1", "enroll", "test", "o.jsonl", cwd=corpus)
-    for value in read_speaker_values(corpus / "o.speakers.tsv"):
+def test_in_every_draw_of_enrolment_speakers_the_test_utterances_are_drawn_as_well(corpus):
+    options = ("--n-enroll", "20,all", "--n-utts", "1,all")
+    run(SCRIPT, "--draws", "4", *options, "enroll", "test", "o.jsonl", cwd=corpus)
+    run(SCRIPT, "--utt-draws", "4", *options, "enroll", "test", "exact.jsonl", cwd=corpus)
+    drawn, exact = (read_speaker_values(corpus / f"{name}.speakers.tsv") for name in ("o", "exact"))
+    for value in drawn:
         assert set(value.draws) <= {0, 1} and len(value.draws) == 4
         assert value.value == value.score
+    # Among all speakers there is nothing to draw but the utterances: the draws are those of the exact value.
+    assert [v.draws for v in drawn if (v.N, v.L) == (25, "1")] == [v.draws for v in exact if (v.N, v.L) == (25, "1")]
 
 
 @pytest.mark.e2e

@@ -46,6 +46,7 @@ from vpeval.measures.strongest import (
     strongest_of,
 )
 from vpeval.measures.verification import verification_records
+from vpeval.metrics.scores import eer_rocch, pool
 from vpeval.records.record import Record, read_records
 
 AXES = np.eye(8, dtype=np.float32)
@@ -97,6 +98,33 @@ def test_records_of_linkability():
     }
     assert len(scores.per_speaker) == 3 * 2 * 2
     assert {v.metric for v in scores.per_speaker} == {"linkability"}
+
+
+def test_test_utterances_are_drawn_anew_in_each_of_five_draws(monkeypatch):
+    """Of the two utterances of c, one sounds like c and one more like d; which one a draw takes is written out here."""
+    test = speech("test", {"a": [AXES[0]], "b": [AXES[1]], "c": [AXES[2], 0.5 * AXES[2] + AXES[3]]})
+    taken = {"utterances": 0, **{f"utterances of draw {draw}": row for draw, row in enumerate((1, 1, 0, 1), start=1)}}
+
+    means = type(test).means
+
+    def chosen(self, who, n_utts=None, seed=0, label="utterances"):
+        return self.vectors[[0, 1, 2 + taken[label]]] if n_utts else means(self, who)
+
+    monkeypatch.setattr(type(test), "means", chosen)
+    options = linkability.Options(0, 5, n_enroll=sizes("2,all"), n_utts=sizes("1"))
+    scores = score_linkability(ENROLLED, test, Cosine(), options, UseCase((SEX,)))
+    # Draws 0 and 3 of five link c among all; with one other of three, d is not drawn in two of three cases.
+    c_all, c_two = 2 / 5, 2 / 5 + 3 / 5 * 2 / 3
+    found = {(r.metric, r.params["N"]): r for r in scores.records}
+    assert found["linkability", 4].value == pytest.approx((1 + 1 + c_all) / 3)
+    assert found["linkability", 2].value == pytest.approx((1 + 1 + c_two) / 3)
+    assert found["linkability", 4].notes["utt_draws"] == 5
+    # Who knows the sex leaves out d, and always links.
+    assert found["linkability_side", 4].value == 1
+    assert [v.draws for v in scores.per_speaker if (v.speaker, v.N) == ("c", 4)] == [(1, 0, 0, 1, 0)]
+    # 1 - EER is 1 in the draws 0 and 3. Else one target of three is below one nontarget of nine.
+    wrong = 1 - eer_rocch(pool(np.array([1.0, 1, 0.4]), np.array([0.0] * 8 + [0.9]))).value
+    assert found["one_minus_eer", 4].value == pytest.approx((2 * 1 + 3 * wrong) / 5)
 
 
 def test_linkability_by_draws_says_so_and_extrapolation_is_tested_on_request():

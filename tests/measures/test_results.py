@@ -268,7 +268,7 @@ def test_without_vectors_that_cosines_compare_there_is_no_similarity(root, monke
 @pytest.mark.parametrize(
     ("module", "sizes"),
     [
-        (linkability, "--n-enroll 3,all,7? --n-utts 1,all? --utt-draws 5"),
+        (linkability, "--n-enroll 3,all,7? --n-utts 1,all?"),
         (singling_out, "--n-speakers 3,all,7? --n-utts 1?"),
     ],
 )
@@ -285,7 +285,7 @@ def test_legal_criteria_of_one_attack(plan, module, sizes):
         stage=8,
         inputs=enrolled + tested + known,
         tags=POPULATION,
-        options={"sizes": "3,all,7", "utts": "1", "population": 7, **notes},
+        options={"sizes": "3,all,7", "utts": "1,all", "population": 7, **notes},
         notes=notes,
         commands=[
             f"local/score_{name}.py {sizes} {sides} --population 7 {words(POPULATION)} {DRAWN} {params(notes)} "
@@ -308,7 +308,7 @@ def test_inference_of_one_encoder(plan):
         stage=8,
         inputs=enrolled + tested + known,
         tags=POPULATION,
-        options={"sizes": "3,all,7", "utts": "1", "population": 7, "similarity": "cosine", **names},
+        options={"sizes": "3,all,7", "utts": "1,all", "population": 7, "similarity": "cosine", **names},
         notes=names,
         commands=[
             f"local/score_inference.py --n-utts 1,all? --n-speakers 3,all,7? --population 7 --similarity cosine --param learnt_from=evaluation "
@@ -338,6 +338,38 @@ def test_disclosure_of_one_encoder(plan):
         ],
     )
     assert {result.attack.condition for result in found} == {"oo", "aa"}
+
+
+def test_disclosure_on_one_partition_is_called_after_it_and_takes_as_many_inputs_as_asked(root, monkeypatch):
+    monkeypatch.chdir(root)
+    found = find(disclosure.MEASURE.results(planned(srd_sets="test", srd_inputs=3)), f"{RUN}/srd_ecapa-aa")
+    sets = ["toy_test_enrolls_mcadams", "toy_test_trials_f_mcadams", "toy_test_trials_m_mcadams"]
+    assert [path.name for path in found.sets] == sets
+    assert (found.tags["set"], found.options["inputs"]) == ("toy_test", 3)
+    assert found.commands()[0][:3] == ["local/split_embeddings.py", "--n-inputs", "3"]
+    assert found.plan.sets_of("toy_test") == ("toy_test_enrolls", "toy_test_trials_f", "toy_test_trials_m")
+    assert planned(srd_sets="all").srd_label == planned().srd_label == "toy_all"
+
+
+def test_challenge_recipes_rank_twenty_inputs_of_each_of_the_forty_speakers_of_the_paper():
+    for year in ("2020", "2022", "2024", "2026"):
+        plan = make_plan(Settings(recipe=f"vpc{year}"))
+        trials = ("mixed",) if year == "2026" else ("f", "m")
+        assert plan.srd_sets == ("libri_test_enrolls", *(f"libri_test_trials_{part}" for part in trials))
+        assert (plan.srd_label, plan.srd_inputs) == ("libri_test", 20)
+    both = make_plan(Settings(recipe="vpc2020", srd_sets="test"))
+    assert both.srd_label == "vpc2020_test" and "vctk_test_enrolls" in both.srd_sets
+
+
+def test_recipes_give_the_conversations_of_the_paper():
+    for name in ("vpc2020", "vpc2022", "vpc2024", "vpc2026", "commonvoice"):
+        plan = make_plan(Settings(recipe=name))
+        assert plan.legal_utts == "1,3,30"
+        words = " ".join(linkability.MEASURE.results(plan)[0].sizes)
+        assert words.endswith("--n-utts 1,3,30?")
+    # Speakers of mini have fewer than 30 utterances: the most of them takes their place.
+    assert make_plan(Settings()).legal_utts == "1,3,all"
+    assert make_plan(Settings(utterances=5)).legal_utts == "1,3,all,5"
 
 
 def test_disclosure_of_an_attacker_with_a_back_end_of_its_own(root, monkeypatch):

@@ -52,7 +52,7 @@ def test_nobody_is_linked_or_singled_out_among_equal_voices_and_ranks_disclose_n
     same = np.tile(np.random.default_rng(1).standard_normal(32).astype(np.float32), (N, 1))
     rivals = count_rivals(same, same, np.arange(N))
     assert linkability(rivals, N, [2, 5, N]).values.tolist() == [0, 0, 0]
-    assert [found.value for found in compare_all(same, same, np.arange(N), [2, N], 20).eers] == [0.5, 0.5]
+    assert [found.value for found in compare_all(same, [same], np.arange(N), [2, N], 20).eers] == [0.5, 0.5]
     folds = np.tile(same[None], (UTTS, 1, 1))
     assert singling_out(same, np.arange(N), folds, np.full(N, UTTS), [5, N]).values.tolist() == [0, 0]
     for estimator in ("empirical", "beta-binomial"):

@@ -11,8 +11,8 @@ from vpeval.metrics.ranks import count_rivals
 from vpeval.metrics.scores import eer_rocch, pool
 
 
-def one_minus_eer(*arguments, **options):
-    return compare_all(*arguments, **options).eers
+def one_minus_eer(enroll, test, *arguments, **options):
+    return compare_all(enroll, [test], *arguments, **options).eers
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_the_pass_tells_the_rivals_that_a_count_of_ranks_tells(seed, similarity,
     enroll = common + spread * centres
     test = common + spread * (centres[owner] + np.round(rng.standard_normal((9, 4)), digits))
     test[0] = test[1]
-    found = compare_all(enroll, test, owner, [2, 5], resamples=0, similarity=similarity).rivals
+    (found,) = compare_all(enroll, [test], owner, [2, 5], resamples=0, similarity=similarity).rivals
     expected = count_rivals(enroll, test, owner, similarity)
     assert np.array_equal(found.above, expected.above) and np.array_equal(found.tied, expected.tied)
 
@@ -139,10 +139,10 @@ def test_many_continuous_scores_are_sorted_exactly_between_the_target_scores():
     test = enroll + rng.standard_normal((400, 6))
     scores = test / np.linalg.norm(test, axis=1, keepdims=True) @ (enroll / np.linalg.norm(enroll, axis=1)[:, None]).T
     target = np.eye(400, dtype=bool)
-    found = compare_all(enroll, test, np.arange(400), [400], resamples=0)
+    found = compare_all(enroll, [test], np.arange(400), [400], resamples=0)
     expected = 1 - eer_rocch(pool(scores[target], scores[~target])).value
     assert found.eers[0].value == pytest.approx(expected, abs=1e-12)
-    assert found.rivals.above.tolist() == (scores > scores[target][:, None]).sum(axis=1).tolist()
+    assert found.rivals[0].above.tolist() == (scores > scores[target][:, None]).sum(axis=1).tolist()
 
 
 @pytest.mark.parametrize("n", [5, 30])
@@ -162,3 +162,14 @@ def test_the_interval_is_that_of_test_speakers_written_out_as_often_as_they_are_
     limits = 1 - expected.upper, 1 - expected.lower
     assert (found.interval.lower, found.interval.upper) == pytest.approx(limits, abs=1e-9)
     assert (found.interval.notes["resamples"], found.interval.notes["seed"]) == (50, 1)
+
+
+def test_of_several_draws_of_test_utterances_it_is_the_mean_and_so_is_every_resample(vectors):
+    enroll, test, owner = vectors
+    # In the second draw, everybody sounds like the right one: 1 - EER is 1, and so it is in every resample.
+    drawn = [test, enroll[owner]]
+    alone, both = (compare_all(enroll, tests, owner, [30], 50, 1) for tests in (drawn[:1], drawn))
+    assert both.eers[0].value == pytest.approx((alone.eers[0].value + 1) / 2)
+    assert [rivals.above.tolist() for rivals in both.rivals] == [alone.rivals[0].above.tolist(), [0] * 20]
+    widths = [found.eers[0].interval.upper - found.eers[0].interval.lower for found in (both, alone)]
+    assert widths[0] < widths[1]

@@ -35,7 +35,7 @@ def make_toy(
     conf.parent.mkdir(parents=True)
     joined = " ".join(f"toy_{part}_asr:toy_{part}_trials_f,toy_{part}_trials_m" for part in partitions)
     conf.write_text(
-        f'recipe=toy\nasv_pairs="{pairs}"\nasr_sets="{joined}"\nattackers="ecapa"\nlegal_sizes="3,all"\nlegal_utts="1"\n'
+        f'recipe=toy\nasv_pairs="{pairs}"\nasr_sets="{joined}"\nattackers="ecapa"\nlegal_sizes="3,all"\nlegal_utts="1,all"\n'
         'srd_inputs=2\ntrain_sets="toy_train"\n'
     )
     for folder in ("conf", "local/anon/mcadams"):

@@ -219,6 +219,11 @@ class DisclosureResult(AttackResult):
         return self.directory("srd")
 
     @property
+    def tags(self) -> dict[str, str]:
+        """Of the sets that are ranked."""
+        return {**super().tags, "set": self.plan.srd_label}
+
+    @property
     def backend(self) -> Path | None:
         """The back end that was trained for the attacker; one that comes with an encoder is left aside."""
         return self.attack.backend if self.attack.attacker.trains_backend else None
@@ -237,7 +242,7 @@ class DisclosureResult(AttackResult):
     def options(self) -> Mapping[str, object]:
         """Inputs of every speaker, and how vectors are compared."""
         similarity = LLR if self.backend else self.attack.attacker.similarity
-        return {"inputs": self.plan.recipe.srd_inputs, "similarity": similarity, **self.notes}
+        return {"inputs": self.plan.srd_inputs, "similarity": similarity, **self.notes}
 
     @property
     def notes(self) -> dict[str, str]:
@@ -249,7 +254,7 @@ class DisclosureResult(AttackResult):
         """Rank every input among the references."""
         drawn = self.resampling
         options = Options(drawn.resamples, drawn.seed, self.attack.attacker.similarity)
-        references, inputs = split_pool(read_pooled(self.sets), self.plan.recipe.srd_inputs, drawn.seed)
+        references, inputs = split_pool(read_pooled(self.sets), self.plan.srd_inputs, drawn.seed)
         scores = score_srd(references, inputs, options, _backend(self.backend))
         scores.write(out / RECORDS, self.tags, notes=self.notes)
         return f"{len(scores.records)} numbers"
@@ -257,7 +262,7 @@ class DisclosureResult(AttackResult):
     def commands(self) -> list[list[str]]:
         """Split the pooled utterances, then rank."""
         references, inputs = (str(self.out / name) for name in ("references", "inputs"))
-        split = ["local/split_embeddings.py", "--n-inputs", str(self.plan.recipe.srd_inputs)]
+        split = ["local/split_embeddings.py", "--n-inputs", str(self.plan.srd_inputs)]
         split += ["--seed", str(self.resampling.seed), *map(str, self.sets), references, inputs]
         compared = ["--backend", str(self.backend)] if self.backend else []
         compared = compared or ["--similarity", self.attack.attacker.similarity]

@@ -511,6 +511,11 @@ class InferenceResult(AttackResult):
         vpc, legal = self.attack.inference_names
         return {"attack_model": vpc, "attack_model_legal": legal}
 
+    @property
+    def _utts(self) -> str:
+        """Numbers of utterances; no paper limits what this attacker may have."""
+        return ",".join(dict.fromkeys((*self.plan.legal_utts.split(","), "all")))
+
     def make(self, out: Path) -> str:
         """Learn and attack."""
         plan, attack, drawn = self.plan, self.attack, self.resampling
@@ -519,7 +524,7 @@ class InferenceResult(AttackResult):
         options = Options(
             drawn.resamples,
             drawn.seed,
-            parse_sizes("legal_utts", None, f"{plan.legal_utts},all"),
+            parse_sizes("legal_utts", None, self._utts),
             parse_sizes("legal_sizes", None, plan.legal_sizes, least=2),
             plan.settings.population,
             attack.attacker.similarity,
@@ -538,7 +543,7 @@ class InferenceResult(AttackResult):
         """Pool the sets, learn and attack."""
         plan, attack = self.plan, self.attack
         tables = ",".join(map(str, shared_tables([plan.original(name) for name in self._sets])))
-        words = ["--n-utts", f"{plan.legal_utts},all?", "--n-speakers", f"{plan.legal_sizes}?"]
+        words = ["--n-utts", f"{self._utts}?", "--n-speakers", f"{plan.legal_sizes}?"]
         words += ["--population", str(plan.settings.population), "--similarity", attack.attacker.similarity]
         train = ",".join(str(attack.enrolled(name)) for name in self._sets)
         test = ",".join(str(attack.attacked(name)) for name in self._tests)

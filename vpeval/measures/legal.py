@@ -237,15 +237,16 @@ class Law:
 
 
 def linkability_law(rivals: Counts, n_all: int, seed: int) -> Law:
-    """By the rivals that every test speaker has among all."""
+    """By the rivals that every test speaker has among all: draw × speaker."""
 
     def held_out(n: int, most: int) -> float:
-        return float(linkability_at(subsample_ranks(rivals, n_all, most, seed)[None], n)[0])
+        ranks = subsample_ranks(rivals.ravel(), n_all, most, seed) / len(rivals)
+        return float(linkability_at(ranks[None], n)[0])
 
     def beyond(weights: Floats, n: int) -> Floats:
         return linkability_at(rank_counts(rivals, n_all, weights), n)
 
-    return Law("linkability", 1, len(rivals), held_out, beyond)
+    return Law("linkability", 1, rivals.shape[1], held_out, beyond)
 
 
 def singling_out_law(sizes: Sequence[int], values: Floats, chance: Floats) -> Law:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vpeval.asv.backend import Comparison
-from vpeval.core.arrays import Counts, Floats
+from vpeval.core.arrays import Floats
 from vpeval.core.errors import InputError
 from vpeval.embeddings.speaker_vectors import Embeddings
 from vpeval.measures.base import Measure, Scorer, Scores, SpeakerValue, option
@@ -23,7 +23,6 @@ from vpeval.measures.legal import (
     SideInformation,
     Sizes,
     UseCase,
-    UtteranceGroup,
     candidates,
     extrapolate,
     linkability_law,
@@ -35,7 +34,7 @@ from vpeval.measures.legal import (
 )
 from vpeval.metrics.linkability import linkability, picked
 from vpeval.metrics.one_minus_eer import compare_all
-from vpeval.metrics.ranks import count_rivals, count_rivals_within
+from vpeval.metrics.ranks import Rivals, count_rivals_within
 from vpeval.metrics.vectors import Similarity, Vectors
 from vpeval.records.metrics import KEY, LEGAL, LINKABILITY, PERCENT, SHARE, SUMMARY, Metric, Success
 from vpeval.records.record import Record
@@ -120,8 +119,8 @@ class Options(PopulationOptions):
 
     n_enroll: Sizes = sizes_option("--n-enroll", "20,100,all", "numbers N' of enrolment speakers", least=2)
     n_utts: Sizes = sizes_option("--n-utts", "1,3,30,all", "numbers L of utterances per test vector")
-    draws: int = option(0, "random draws of enrolment speakers; 0: exact expectation (0)")
-    utt_draws: int = option(1, "random draws of test utterances, for the values of speakers (1)", least=1)
+    draws: int = option(0, "random draws of enrolment speakers and test utterances; 0: exact for the former (0)")
+    utt_draws: int | None = option(None, f"random draws of test utterances ({PAPER_DRAWS})", "N", least=1)
 
 
 def score_linkability(
@@ -131,9 +130,9 @@ def score_linkability(
 
     Test speakers who are not enrolled cannot be linked: they are left out and counted. Enrolment speakers without test
     utterances are distractors. `case` adds linkability with side information, and for more speakers than there are.
-    The records are about the first draw of test utterances; the values of speakers have all draws.
+    Everything is the mean over draws of the L test utterances; the values of speakers have those of every draw.
     """
-    if options.draws and options.utt_draws > 1:
+    if options.draws and options.utt_draws:
         raise InputError("--draws and --utt-draws exclude each other; choose what is drawn again")
     owner = enroll.places(test)
     enrolled = np.flatnonzero(owner >= 0)
@@ -148,71 +147,67 @@ def score_linkability(
     references = comparison.enroll(enroll, np.arange(n_all))
     draws, resamples, seed = options.draws, options.resamples, options.seed
     estimator = {"estimator": "drawn", "draws": draws} if draws else {"estimator": "exact"}
-    notes = {"seed": seed} if draws else {}
     per_speaker: list[SpeakerValue] = []
     scores = Scores([], per_speaker)
-    further = _further_draws(references, test, owner, comparison, parts, sizes, options)
     for part in parts:
-        x = comparison.test(test.means(part.who, part.n_utts, seed))
-        compared = compare_all(references, x, owner[part.who], sizes, resamples, seed, comparison.similarity)
-        link = linkability(compared.rivals, n_all, sizes, draws, seed)
+        several = (draws or options.utt_draws or PAPER_DRAWS) if part.n_utts else 1
+        means = [test.means(part.who, part.n_utts, seed, _label(draw)) for draw in range(several)]
+        tested = [comparison.test(mean) for mean in means]
+        compared = compare_all(references, tested, owner[part.who], sizes, resamples, seed, comparison.similarity)
+        drawn = _drawn(compared.rivals, n_all, sizes, draws, seed)
+        notes = {"seed": seed} if draws or several > 1 else {}
+        notes |= {"utt_draws": several} if several > 1 else {}
         counts = {
-            "test_speakers": len(x),
-            "left_out": len(test.speakers) - len(x),
+            "test_speakers": len(part.who),
+            "left_out": len(test.speakers) - len(part.who),
             "enroll_speakers": n_all,
             **({"not_enrolled": absent} if (absent := len(test.speakers) - len(enrolled)) else {}),
         }
         names = [test.speakers[s] for s in part.who]
-        drawn = np.array([link.per_speaker, *further[part.n_utts]]) if part.n_utts in further else link.drawn
         curve = Curve(
             "linkability",
             part.n_utts,
             sizes,
             names,
-            link.per_speaker,
-            link.chance,
+            drawn.mean(axis=0),
+            1 / np.array(sizes),
             estimator,
             counts,
             notes,
-            draws=drawn,
+            draws=drawn if len(drawn) > 1 else None,
         )
         found = curve.records(options)
         scores.records.extend(found)
         if case.population is not None:
-            law = linkability_law(compared.rivals.above + compared.rivals.tied, n_all, seed)
+            rivals = np.array([each.above + each.tied for each in compared.rivals])
+            law = linkability_law(rivals, n_all, seed)
             chance = 1 / max(case.population, n_all)
             scores.records.extend(extrapolate(law, found, case.population, chance, options))
         per_speaker.extend(curve.per_speaker())
         for side in case.sides:
-            known = _with_side(curve, side, enroll.speakers, references, x, comparison.similarity)
+            known = _with_side(curve, side, enroll.speakers, references, tested, comparison.similarity)
             scores.records.extend(known.records(options) if known else [])
         for eer in compared.eers:
             params = {"N": eer.n_enroll, "L": part.n_utts or "all", "estimator": "rocch"}
-            about = {"seed": seed, "chance": 0.5}
+            about = {**notes, "seed": seed, "chance": 0.5}
             record = Record("one_minus_eer", eer.value, params=params, counts=counts, notes=about)
             scores.records.append(record.with_interval(eer.interval))
     return scores
 
 
-def _further_draws(
-    references: Vectors,
-    test: Embeddings,
-    owner: Counts,
-    comparison: Comparison,
-    parts: Sequence[UtteranceGroup],
-    sizes: Sequence[int],
-    options: Options,
-) -> dict[int | None, list[Floats]]:
-    """The exact linkability N' × speaker at every L, with other test utterances in each draw after the first."""
-    found: dict[int | None, list[Floats]] = {}
-    for draw in range(1, options.utt_draws):
-        for part in parts:
-            if part.n_utts:
-                means = test.means(part.who, part.n_utts, options.seed, f"utterances of draw {draw}")
-                rivals = count_rivals(references, comparison.test(means), owner[part.who], comparison.similarity)
-                link = linkability(rivals, len(references), sizes)
-                found.setdefault(part.n_utts, []).append(link.per_speaker)
-    return found
+def _label(draw: int) -> str:
+    """What seeds the choice of utterances in a draw."""
+    return f"utterances of draw {draw}" if draw else "utterances"
+
+
+def _drawn(rivals: Sequence[Rivals], n_all: int, sizes: Sequence[int], draws: int, seed: int) -> Floats:
+    """The linkability draw × N' × speaker, exact or with enrolment speakers of every draw."""
+    if not draws:
+        return np.array([linkability(each, n_all, sizes).per_speaker for each in rivals])
+    every = rivals if len(rivals) > 1 else list(rivals) * draws  # all utterances are the same in every draw
+    return np.array(
+        [linkability(each, n_all, sizes, 1, seed, first=draw).per_speaker for draw, each in enumerate(every)]
+    )
 
 
 def _with_side(
@@ -220,10 +215,10 @@ def _with_side(
     side: SideInformation,
     enrolled: Sequence[str],
     references: Vectors,
-    inputs: Vectors,
+    tested: Sequence[Vectors],
     similarity: Similarity,
 ) -> Curve | None:
-    """Linkability of the speakers of a curve for an attacker who knows an attribute of each, exactly."""
+    """Linkability of the speakers of a curve, by their vectors in each draw, for an attacker who knows an attribute."""
     groups = side.groups_of(enrolled)
     place = {spk: i for i, spk in enumerate(enrolled)}
     owner = np.array([place[spk] for spk in plain.speakers])
@@ -231,19 +226,18 @@ def _with_side(
     if not len(known):
         return None
     owner = owner[known]
-    rivals = count_rivals_within(references, inputs[known], owner, groups, similarity)
-    link = linkability(rivals, len(enrolled), plain.sizes)
+    drawn = [count_rivals_within(references, inputs[known], owner, groups, similarity) for inputs in tested]
     rest = np.bincount(groups)[groups[owner]] - 1
     return Curve(
         "linkability_side",
         plain.n_utts,
         plain.sizes,
         [plain.speakers[i] for i in known.tolist()],
-        link.per_speaker,
+        np.mean([linkability(rivals, len(enrolled), plain.sizes).per_speaker for rivals in drawn], axis=0),
         np.array([picked(len(enrolled), n)[rest].mean() for n in plain.sizes]),
         {"estimator": "exact", "side": side.name, "groups": side.groups},
         {**plain.counts, "test_speakers": len(known)},
-        {},
+        plain.notes,
         [float(candidates(groups, owner, n).mean()) for n in plain.sizes],
     )
 
@@ -269,16 +263,14 @@ class LinkabilityResult(PopulationResult):
 
     @property
     def sizes(self) -> list[str]:
-        """Numbers of enrolment speakers, of utterances and of draws."""
-        drawn = ["--utt-draws", str(PAPER_DRAWS)]
-        return ["--n-enroll", f"{self.plan.legal_sizes}?", "--n-utts", f"{self.plan.legal_utts},all?", *drawn]
+        """Numbers of enrolment speakers and of utterances."""
+        return ["--n-enroll", f"{self.plan.legal_sizes}?", "--n-utts", f"{self.plan.legal_utts}?"]
 
     def score(self, enroll: Embeddings, test: Embeddings, comparison: Comparison, case: UseCase) -> Scores:
         """Link those who are enrolled."""
         n_enroll = parse_sizes("legal_sizes", None, self.plan.legal_sizes, least=2)
-        n_utts = parse_sizes("legal_utts", None, f"{self.plan.legal_utts},all")
-        resamples, seed = self.resampling.resamples, self.resampling.seed
-        options = Options(resamples, seed, n_enroll=n_enroll, n_utts=n_utts, utt_draws=PAPER_DRAWS)
+        n_utts = parse_sizes("legal_utts", None, self.plan.legal_utts)
+        options = Options(self.resampling.resamples, self.resampling.seed, n_enroll=n_enroll, n_utts=n_utts)
         return score_linkability(enroll, test.with_speakers(enroll.speakers), comparison, options, case)
 
 

@@ -268,12 +268,17 @@ class SinglingOutResult(PopulationResult):
     @property
     def sizes(self) -> list[str]:
         """Numbers of test speakers and of utterances."""
-        return ["--n-speakers", f"{self.plan.legal_sizes}?", "--n-utts", f"{self.plan.legal_utts}?"]
+        return ["--n-speakers", f"{self.plan.legal_sizes}?", "--n-utts", f"{self._utts}?"]
+
+    @property
+    def _utts(self) -> str:
+        """Numbers of utterances: the vectors of a speaker's folds have equally many, so that there is no 'all'."""
+        return ",".join(size for size in self.plan.legal_utts.split(",") if size != "all") or "1"
 
     def score(self, enroll: Embeddings, test: Embeddings, comparison: Comparison, case: UseCase) -> Scores:
         """Single out those who are among the test speakers."""
         n_speakers = parse_sizes("legal_sizes", None, self.plan.legal_sizes, least=2)
-        n_utts = parse_sizes("legal_utts", None, self.plan.legal_utts, has_all=False)
+        n_utts = parse_sizes("legal_utts", None, self._utts, has_all=False)
         options = Options(self.resampling.resamples, self.resampling.seed, n_speakers=n_speakers, n_utts=n_utts)
         return score_singling_out(enroll.with_speakers(test.speakers), test, comparison, options, case)
 

@@ -9,7 +9,8 @@ others drawn at random from all M. With K_i = #{j≠i : s_ij ≥ s_ii} over all 
 so one rank pass gives every N' without Monte-Carlo noise. π_link(N') is the mean of p_i over the test speakers; the
 p_i are the speaker scores of the Speaker-Linkability reproduction. Chance is 1/N'. The drawn protocol of the paper is
 kept for parity: an order of the others is drawn per test speaker and draw, and its first N'-1 are the rivals at N', so
-that the subsets are nested.
+that the subsets are nested. The paper draws the L test utterances anew in every draw: whoever calls this does so, too,
+and takes the mean.
 
 Side information. An attacker who knows an attribute of the person looks only at those of the N' who share it: K_i is
 then counted over them alone (`ranks.count_rivals_within`), and the rest holds as it is. One group for all is the plain
@@ -94,10 +95,12 @@ class Linkability:
         return 1 / np.array(self.n_enroll)
 
 
-def linkability(rivals: Rivals, n_all: int, n_enroll: Sequence[int], draws: int = 0, seed: int = 0) -> Linkability:
+def linkability(
+    rivals: Rivals, n_all: int, n_enroll: Sequence[int], draws: int = 0, seed: int = 0, first: int = 0
+) -> Linkability:
     """Linkability of test speakers whose `rivals` were counted among `n_all` enrolment speakers.
 
-    `draws` 0 is the exact expectation, otherwise the mean over that many seeded draws.
+    `draws` 0 is the exact expectation, otherwise the mean over that many seeded draws, which are numbered from `first`.
 
     >>> linkability(Rivals(np.array([0, 1]), np.array([0, 0])), 3, [2, 3]).per_speaker.tolist()
     [[1.0, 0.5], [1.0, 0.0]]
@@ -106,19 +109,19 @@ def linkability(rivals: Rivals, n_all: int, n_enroll: Sequence[int], draws: int 
         raise ValueError(f"N' must lie between 1 and {n_all}: {list(n_enroll)}")
     k = rivals.above + rivals.tied
     if draws:
-        drawn = _draw(k, n_all, n_enroll, draws, seed)
+        drawn = _draw(k, n_all, n_enroll, range(first, first + draws), seed)
         return Linkability(tuple(n_enroll), drawn.mean(axis=0), drawn)
     return Linkability(tuple(n_enroll), np.array([none_drawn(n_all, n)[k] for n in n_enroll]))
 
 
-def _draw(k: Counts, n_all: int, n_enroll: Sequence[int], draws: int, seed: int) -> NDArray[np.float64]:
+def _draw(k: Counts, n_all: int, n_enroll: Sequence[int], draws: Sequence[int], seed: int) -> NDArray[np.float64]:
     """Whether in every draw (row) no rival is among the first N'-1 of a random order of the others."""
-    linked = np.zeros((draws, len(n_enroll), len(k)))
-    for draw in range(draws):
+    linked = np.zeros((len(draws), len(n_enroll), len(k)))
+    for row, draw in enumerate(draws):
         rng = generator(seed, f"linkability draw {draw}")
         # Only the places of the K rivals in the order matter: a random subset of the M-1 places.
         first = np.array([rng.choice(n_all - 1, count, replace=False).min(initial=n_all) for count in k])
-        linked[draw] = first >= np.array(n_enroll)[:, None] - 1
+        linked[row] = first >= np.array(n_enroll)[:, None] - 1
     return linked
 
 
@@ -127,8 +130,17 @@ DRAWS = 10
 
 
 def rank_counts(rivals: Counts, n_all: int, weights: Floats) -> Floats:
-    """How often the true speaker has rank 1 … M, for every row of weights of the speakers."""
-    return np.stack([np.bincount(rivals, weights=row, minlength=n_all) for row in weights])
+    """How often the true speaker has rank 1 … M, for every row of weights of the speakers.
+
+    `rivals` are those of every speaker, or draw × speaker; of several draws it is the mean.
+
+    >>> rank_counts(np.array([[0, 1], [0, 0]]), 2, np.array([[1.0, 1.0]])).tolist()
+    [[1.5, 0.5]]
+    """
+    drawn = np.atleast_2d(rivals)
+    return np.stack(
+        [np.bincount(drawn.ravel(), weights=np.tile(row / len(drawn), len(drawn)), minlength=n_all) for row in weights]
+    )
 
 
 def subsample_ranks(rivals: Counts, n_all: int, n: int, seed: int = 0) -> Floats:

@@ -10,6 +10,9 @@ matrix is counted block by block and never held; one pass over it serves every N
 
 The same pass tells the rivals of every test speaker by cosines: the scores above, and at, the own target score.
 
+The L utterances of a test speaker may be drawn several times. The value, and every resample of test speakers, is then
+the mean over the draws.
+
 A resample of test speakers weights the counts. For the interval, more than `BINS` target scores are counted in as many
 bins of neighbours: the EER of a resample then comes out too high, as its ROC keeps some points of the curve only. It
 does so by less than the share of targets in a bin, 1/`BINS`, and by some 10⁻⁴ where scores spread; what the sample
@@ -187,15 +190,15 @@ class OneMinusEer:
 
 @dataclass(frozen=True)
 class Compared:
-    """1 - EER for every N', and the rivals of the test speakers among all enrolment speakers."""
+    """1 - EER for every N', and in every draw the rivals of the test speakers among all enrolment speakers."""
 
     eers: list[OneMinusEer]
-    rivals: Rivals
+    rivals: list[Rivals]
 
 
 def compare_all(
     enroll: Vectors,
-    test: Vectors,
+    tests: Sequence[Vectors],
     owner: Counts,
     n_enroll: Sequence[int],
     resamples: int = RESAMPLES,
@@ -204,8 +207,37 @@ def compare_all(
 ) -> Compared:
     """1 - EER for every N' ≥ 2 in `n_enroll`, and the rivals of `ranks.count_rivals`.
 
-    ``enroll[owner[i]]`` is the true speaker of ``test[i]``; `similarity` is the cosine or the scalar product.
+    `tests` are the vectors of the same speakers in each draw. ``enroll[owner[i]]`` is the true speaker of
+    ``test[i]``; `similarity` is the cosine or the scalar product.
     """
+    found = [_compare(enroll, test, owner, n_enroll, resamples, seed, similarity) for test in tests]
+    notes = {"resamples": resamples, "seed": seed}
+    eers = []
+    for n in n_enroll:
+        values = np.mean([eers_of_draw[n].value for eers_of_draw, _ in found])
+        samples = np.mean([eers_of_draw[n].samples for eers_of_draw, _ in found], axis=0)
+        eers.append(_with_interval(n, float(values), samples, len(owner), notes))
+    return Compared(eers, [rivals for _, rivals in found])
+
+
+@dataclass(frozen=True)
+class _Sampled:
+    """An EER, and those of resamples."""
+
+    value: float
+    samples: Floats
+
+
+def _compare(
+    enroll: Vectors,
+    test: Vectors,
+    owner: Counts,
+    n_enroll: Sequence[int],
+    resamples: int,
+    seed: int,
+    similarity: Similarity,
+) -> tuple[dict[int, _Sampled], Rivals]:
+    """The EER for every N', and the rivals, in one draw."""
     order = generator(seed, "one minus eer").permutation(len(enroll))
     place = np.argsort(order)[owner]
     matrix = ScoreMatrix.from_vectors(test, enroll[order], similarity)
@@ -233,11 +265,8 @@ def compare_all(
     if similarity != "cosine":
         # Products that are rounded may tie where the product with the difference of two references has a sign.
         rivals = count_rivals(enroll, test, owner, similarity)
-    eers = {}
-    notes = {"resamples": resamples, "seed": seed}
-    for n, counts, nontarget_sums in zip(sizes, np.cumsum(added, axis=0), np.cumsum(sums, axis=0), strict=True):
-        eers[n] = _summarise(n, targets, counts, (target_sums, nontarget_sums), notes)
-    return Compared([eers[n] for n in n_enroll], rivals)
+    counted = zip(sizes, np.cumsum(added, axis=0), np.cumsum(sums, axis=0), strict=True)
+    return {n: _eer(targets, counts, (target_sums, others)) for n, counts, others in counted}, rivals
 
 
 @dataclass(frozen=True)
@@ -352,9 +381,7 @@ def _add_weighted(weights: Counts, counts: NDArray[np.float32], sums: Floats) ->
         total += exact[kind] @ part.astype(kind, copy=False)
 
 
-def _summarise(
-    n: int, targets: _Targets, counts: Counts, sums: tuple[Floats, Floats], notes: Mapping[str, int]
-) -> OneMinusEer:
+def _eer(targets: _Targets, counts: Counts, sums: tuple[Floats, Floats]) -> _Sampled:
     own = np.bincount(targets.own, minlength=targets.n_bins)
     score = np.arange(targets.n_bins, dtype=np.float64)
     eer = eer_rocch(PooledScores(score, own, counts).reweighted(own, counts)).value
@@ -362,7 +389,10 @@ def _summarise(
     if len(sums[0]):
         binned = [np.bincount(targets.coarse, kind)[None] for kind in (own, counts)]
         samples = np.clip(eers_rocch(*sums) + (eer - eers_rocch(*binned)[0]), 0, 0.5)
-    speakers = len(targets.level_of)
+    return _Sampled(eer, samples)
+
+
+def _with_interval(n: int, eer: float, samples: Floats, speakers: int, notes: Mapping[str, int]) -> OneMinusEer:
     # A target score more on the wrong side takes the threshold along, so that the rate rises by half of it.
     found = rate_interval(eer, samples, speakers, speakers, notes, highest=0.5, weight=0.5, bias=2)
     if found.lower is not None and found.upper is not None:

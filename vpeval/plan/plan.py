@@ -37,12 +37,12 @@ from vpeval.metrics.intervals import RESAMPLES
 from vpeval.networks.configs import find_config, stored_model
 from vpeval.plan.absent import without_absent
 from vpeval.plan.recipe import Pair, Recipe, read_recipe
-from vpeval.records.names import CONDITIONS, ORIGINAL, SetName
+from vpeval.records.names import CONDITIONS, ORIGINAL, SetName, partition_of
 from vpeval.records.record import RECORDS, read_records
 
 ASR_PROFILE = Path("conf/asr/train/ctc_mini.yaml")
 """How recognisers are trained."""
-_UTTS = "1,3,30"  # the conversations of the legal paper
+_UTTS = "1,3,30,all"  # the conversations of the legal paper, and the most that an attacker may have
 _SYSTEM = re.compile(r"[a-z0-9_]+")
 _ROOT = re.compile(r"data[A-Za-z0-9_.-]*")
 
@@ -76,6 +76,7 @@ class Settings:
     published: str = ""
     description: str = ""
     srd_sets: str = ""
+    srd_inputs: int = 0
     population: int = 0
     utterances: int = 0
     nj: int = 1
@@ -387,6 +388,8 @@ class Plan:
         joined = {one.name: one.sets for one in (*self.recipe.asr_sets, *self.recipe.emotion_sets)}
         if name in joined:
             return joined[name]
+        if name == self.srd_label:
+            return self.srd_sets
         pairs = [pair for pair in self.recipe.asv_pairs if pair.trials == name]
         if pairs:
             return tuple(dict.fromkeys((name, *(pair.enrolls for pair in pairs))))
@@ -429,16 +432,33 @@ class Plan:
     @cached_property
     def srd_sets(self) -> tuple[str, ...]:
         """Whose utterances similarity rank disclosure splits: those of a partition, or what the recipe says."""
-        if not self.settings.srd_sets:
+        if not (wanted := self.settings.srd_sets):
             return self.recipe.ranked
-        parts = {name: SetName.parse(name) for name in self.recipe.ranked}
-        wanted = self.settings.srd_sets
-        chosen = tuple(n for n, parsed in parts.items() if wanted == "all" or (parsed and parsed.partition == wanted))
+        chosen = tuple(name for name in self._compared if wanted in ("all", partition_of(name)))
         if not chosen:
             raise InputError(
                 f"recipe {self.recipe.recipe} has no sets of the partition '{wanted}' for similarity ranks"
             )
         return chosen
+
+    @property
+    def _compared(self) -> tuple[str, ...]:
+        return (*self.recipe.enroll_sets, *self.recipe.trial_sets)
+
+    @property
+    def srd_label(self) -> str:
+        """What these sets are called together: ``mini_test``, or ``vpc2020_test`` of two corpora, or ``mini_all``."""
+        parts = [SetName.parse(name) for name in self.srd_sets]
+        partitions = {part.partition if part else "" for part in parts}
+        if len(partitions) != 1 or "" in partitions or set(self.srd_sets) == set(self._compared):
+            return f"{self.recipe.recipe}_all"
+        corpora = {part.corpus for part in parts if part}
+        return f"{corpora.pop() if len(corpora) == 1 else self.recipe.recipe}_{partitions.pop()}"
+
+    @property
+    def srd_inputs(self) -> int:
+        """How many utterances of a speaker are inputs of similarity rank disclosure."""
+        return self.settings.srd_inputs or self.recipe.srd_inputs
 
     @property
     def legal_sizes(self) -> str:
@@ -507,8 +527,7 @@ def version(name: str, system: str, side: str) -> str:
 
 def is_dev(name: str) -> bool:
     """Whether a set is of the development part."""
-    parts = SetName.parse(name)
-    return bool(parts and parts.partition == "dev")
+    return partition_of(name) == "dev"
 
 
 def attacker_conf(name: str) -> Path:

@@ -17,6 +17,9 @@ _ODD = (
     *("", " ", "..", "../x", "/etc/passwd", "-", "-x", "a/b", "a b", "\0", "\x1b[2J", "\n", "\ud800", "é", "😀"),
     *(r"\input{x}", "$x_1^2$", r"$\frac$", "%", "&", "<script>", "{{ 1 }}", "{0}", "a" * 5000, "original", "all"),
     *("NaN", "inf", "-inf", "x_dev_trials_f", "dev", "oo", "aa", "\ufeff", "1_000", "１２", "1e999", "0x10"),
+    # What resembles the headers of results files.
+    *("x_dev_trialsnontarget_m", "x_trials", "_trials_f", "ASR-x_dev_asrx", "ASV-x_enrolls-x_trialsx_anon", "_asr_"),
+    *("ASR-x_trials_asr_anon_anon", "x_dev_trials_f_common_all", "---- SER results ----", "x_trials  EER: 1%"),
 )
 ODD_TEXT = st.sampled_from(_ODD) | st.text(st.characters(exclude_characters="|"), max_size=8)
 ODD_NUMBERS = (

@@ -215,8 +215,7 @@ def _read_asv(block: _Block, path: str | PathLike[str], system: str, whole: bool
 
 
 def _read_similarity(block: _Block, path: str | PathLike[str], system: str) -> Iterator[Record]:
-    trial = SetName.parse(block.name)
-    assert trial, "the header pattern requires a trial set"
+    trial = _set(block.name, path, block.line)
     if not block.values:
         raise InputError(f"block '{block.name}' has no values; is the file cut short?", path, block.end)
     for record in _read_values(block, SIMILARITY, path):
@@ -261,8 +260,7 @@ def _tags(printed: Decimal) -> set[str]:
 
 
 def _read_asr(block: _Block, path: str | PathLike[str], system: str) -> Iterator[Record]:
-    name = SetName.parse(block.header["asr"])
-    assert name, "the header pattern requires a recognition set"
+    name = _set(block.header["asr"], path, block.line)
     if not block.values:
         raise InputError(f"block '{block.name}' ends without a %WER line; is the file cut short?", path, block.end)
     for number, text in block.values:
@@ -289,6 +287,14 @@ def _read_asr(block: _Block, path: str | PathLike[str], system: str) -> Iterator
             set=name.base,
             condition="a" if name.system else "o",
         )
+
+
+def _set(text: str, path: str | PathLike[str], line: int) -> SetName:
+    """The parts of a name in a header, which looks like one of a set but may be none."""
+    name = SetName.parse(text)
+    if name is None:
+        raise InputError(f"'{text}' is no name of a set, such as x_dev_trials_f or x_dev_asr_anon", path, line)
+    return name
 
 
 def _system(name: SetName, system: str) -> str:

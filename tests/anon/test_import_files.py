@@ -73,7 +73,7 @@ def test_an_unchanged_folder_is_not_taken_again_and_a_changed_file_is(data: list
     bring(tmp_path / "anon", data)
     deliveries = find_files(tmp_path / "anon", data, "mine")
     assert import_set(deliveries[0], tmp_path / "data/x_enrolls_mine") == []
-    write_wave(tmp_path / "anon/x_enrolls/a-1.wav", np.full(9000, 0.2))
+    write_wave(tmp_path / "anon/x_enrolls/a-1.wav", 0.2 * np.sin(np.arange(9000)))
     deliveries = find_files(tmp_path / "anon", data, "mine")
     assert len(import_set(deliveries[0], tmp_path / "data/x_enrolls_mine")) == 4
 
@@ -135,7 +135,7 @@ def test_copies_of_the_source_are_counted_and_broken_files_named(data: list[Path
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "x_enrolls_mine: WARNING: 1 of 4 utterances are identical to their source" in done.stderr
-    write_wave(tmp_path / "anon/x_enrolls/a-1.wav", np.full(100_000, 0.1))
+    write_wave(tmp_path / "anon/x_enrolls/a-1.wav", 0.1 * np.sin(np.arange(100_000)))
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "anon/x_enrolls/a-1.wav: lasts 6.25 s, the source 0.50 s" in done.stderr
     assert not list((tmp_path / "data").glob("*.tmp"))
@@ -150,9 +150,9 @@ def test_two_files_of_one_utterance_are_refused(data: list[Path], tmp_path: Path
 def test_a_part_of_vctk_is_found_in_the_folder_of_both(tmp_path: Path) -> None:
     utt2spk = {"p1_001_mic2": "p1", "p1_002_mic2": "p1"}
     for utt in utt2spk:
-        write_wave(tmp_path / "audio" / f"{utt}.wav", np.full(4000, 0.3))
-        write_wave(tmp_path / "anon/vctk_dev_trials_f_all" / f"{utt}.wav", np.full(4000, 0.1))
-    write_wave(tmp_path / "anon/vctk_dev_trials_f_all/p1_025_mic2.wav", np.full(4000, 0.1))
+        write_wave(tmp_path / "audio" / f"{utt}.wav", 0.3 * np.sin(np.arange(4000)))
+        write_wave(tmp_path / "anon/vctk_dev_trials_f_all" / f"{utt}.wav", 0.1 * np.sin(np.arange(4000)))
+    write_wave(tmp_path / "anon/vctk_dev_trials_f_all/p1_025_mic2.wav", 0.1 * np.sin(np.arange(4000)))
     data = DataDir(
         tmp_path / "data/vctk_dev_trials_f_common",
         utt2spk,

@@ -1,5 +1,7 @@
-import io
+import os
 import struct
+import tracemalloc
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from vpeval.audio.io import AudioInfo, is_pipe, probe, read_audio, write_wave
+from vpeval.audio import io
+from vpeval.audio.io import AudioInfo, EndlessPipe, is_pipe, probe, read_audio, write_wave
 from vpeval.core.errors import InputError
 
 WAVE = (np.random.default_rng(0).standard_normal(48000) * 0.05).astype(np.float32)
@@ -20,7 +23,7 @@ FORMATS = LOSSLESS | LOSSY
 
 def encoded(kind: str, wave: np.ndarray = WAVE, rate: int = 16000) -> bytes:
     container, subtype = FORMATS[kind]
-    file = io.BytesIO()
+    file = BytesIO()
     sf.write(file, wave, rate, format=container, subtype=subtype)
     return file.getvalue()
 
@@ -146,7 +149,43 @@ def test_what_is_no_audio_is_said_to_be_none(put, name: str, content: bytes, wor
 
 def test_a_missing_file_and_a_directory_are_no_audio(tmp_path: Path) -> None:
     assert "no such audio file; fix wav.scp or put the file there" in complaint(str(tmp_path / "x.wav"))
-    assert "no such audio file" in complaint(str(tmp_path))
+    assert "is a directory where a file is needed" in complaint(str(tmp_path))
+
+
+def test_what_could_be_read_for_ever_is_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.wav")
+    (tmp_path / "zero.wav").symlink_to("/dev/zero")
+    assert complaint(str(tmp_path / "x.wav")).endswith(
+        "x.wav: is a FIFO where a file is needed; put a regular file there"
+    )
+    assert "is a device where a file is needed" in complaint(str(tmp_path / "zero.wav"))
+
+
+def test_a_pipe_without_end_is_ended_by_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(io, "_PIPE_BYTES", 1 << 20)
+    with pytest.raises(EndlessPipe, match="gives more than 1 MB; does it end"):
+        read_audio("cat /dev/zero |")
+
+
+def test_messages_without_end_of_a_pipe_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VPEVAL_PIPE_SECONDS", "0.5")
+    tracemalloc.start()
+    with pytest.raises(EndlessPipe, match="had not ended after"):
+        read_audio("yes >&2 |")
+    assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    tracemalloc.stop()
+
+
+def test_a_pipe_may_close_its_output_long_before_it_ends(put, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VPEVAL_PIPE_SECONDS", "0.5")
+    with pytest.raises(EndlessPipe, match="had not ended after"):
+        read_audio(put(encoded("wav"), pipe=True).replace("|", "; exec >&- 2>&-; sleep 100 |"))
+
+
+def test_samples_of_another_scale_are_refused(put) -> None:
+    for scale, said in ((32768, "where 1 is full scale"), (1e30, "has samples up to ")):
+        assert said in complaint(put(encoded("wavf", scale * WAVE)))
+    assert len(read_audio(put(encoded("wavf", 3 * WAVE / np.abs(WAVE).max())))) == len(WAVE)
 
 
 def test_nan_and_infinite_samples_are_refused(put) -> None:

@@ -153,7 +153,7 @@ def test_published_lists_of_common_voice_name_clips_in_any_form(tmp_path: Path) 
 
 
 def test_a_table_may_lack_what_it_does_not_know(tmp_path: Path) -> None:
-    replicas.write(tmp_path / "wav/a.wav", np.full(1600, 0.1))
+    replicas.write(tmp_path / "wav/a.wav", 0.1 * np.sin(np.arange(1600)))
     path = tmp_path / "utterances.tsv"
     path.write_text("utt\tpath\tspk\tgender\n1\twav/a.wav\tann\tF\nbob-1\twav/a.wav\tbob\t\n")
     utterances = read_table_corpus(path)
@@ -176,7 +176,7 @@ def test_a_table_may_lack_what_it_does_not_know(tmp_path: Path) -> None:
     ],
 )
 def test_a_malformed_table_is_told_where_it_is_wrong(tmp_path: Path, content: str, message: str) -> None:
-    replicas.write(tmp_path / "a.wav", np.full(1600, 0.1))
+    replicas.write(tmp_path / "a.wav", 0.1 * np.sin(np.arange(1600)))
     (tmp_path / "utterances.tsv").write_text(content)
     with pytest.raises(InputError, match=message):
         read_table_corpus(tmp_path / "utterances.tsv")

@@ -96,7 +96,7 @@ def test_the_audio_of_a_clean_directory_is_looked_at(tmp_path: Path, monkeypatch
 
 
 def test_many_files_are_inspected_by_processes_with_the_same_findings(tmp_path: Path) -> None:
-    write_wave(tmp_path / "good.wav", np.full(1600, 0.1))
+    write_wave(tmp_path / "good.wav", 0.1 * np.sin(np.arange(1600)))
     (tmp_path / "bad.wav").write_bytes(b"RIFF")
     entries = {f"u{n}": str(tmp_path / ("bad.wav" if n % 50 == 7 else "good.wav")) for n in range(200)}
     found = inspect_audio(entries)

@@ -51,7 +51,7 @@ def test_everything_fixable_is_fixed_at_once(toy: DataDir) -> None:
     (toy.path / "enrolls").write_text("b-1\na-1\na-1\n")
     (toy.path / "trials").write_text("a a-2 target\nb a-2 nontarget\nb a-2 target\na b-1 nontarget\na a-1 maybe\n")
     Path(toy.wav["c-1"]).write_bytes(b"")
-    write_wave(toy.wav["c-2"], np.full(4000, 0.1))
+    write_wave(toy.wav["c-2"], 0.1 * np.sin(np.arange(4000)))
 
     fixed = fix(toy.path)
     assert validate(toy.path) == []

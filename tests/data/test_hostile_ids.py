@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from vpeval.data.directory import DataDir
 from vpeval.data.fix import fix
 from vpeval.data.validate import validate
 
-HOSTILE = ("../../x", "a/b", "-rf", ".hidden", "a..b", "a\x1b[2J", "a\u202eb", "a\x07")
+HOSTILE = ("../../x", "a/b", "-rf", ".hidden", "a..b", "a\x1b[2J", "a\u202eb", "a\x07", 201 * "a")
 
 
 def directory(root: Path, utt2spk: dict[str, str], **files: str) -> Path:
@@ -61,6 +62,46 @@ def test_a_link_to_nothing_is_reported(tmp_path: Path, name: str) -> None:
     path = directory(tmp_path / "x", {"a-1": "a", "b-1": "b"})
     (path / name).symlink_to(tmp_path / "gone")
     assert [str(p) for p in validate(path, text=False, wav=False) if "is a link to" in p.message]
+
+
+@pytest.mark.parametrize("name", ["trials", "text", "spk2gender"])
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["directory", "fifo"])
+def test_a_directory_or_a_fifo_does_not_pass_for_a_file_that_is_not_there(
+    tmp_path: Path, name: str, make: Callable[[Path], None]
+) -> None:
+    path = directory(tmp_path / "x", {"a-1": "a", "b-1": "b"})
+    make(path / name)
+    assert [p.path.name for p in validate(path, text=False, wav=False) if p.kind == "missing file"] == ["spk2utt", name]
+    with pytest.raises(InputError, match=f"x/{name}: is .*, where a file is needed"):
+        DataDir.load(path)
+
+
+@pytest.mark.parametrize("suffix", [".wav", ".flac"])
+@pytest.mark.parametrize(
+    ("wave", "said"),
+    [
+        (np.zeros(40_000), "holds nothing but silence or a constant"),
+        (np.full(40_000, 0.3), "holds nothing but silence or a constant"),
+        (0.3 + 1e-4 * np.sin(np.arange(40_000)), "holds nothing but silence or a constant"),
+        (np.concatenate([np.zeros(39_000), np.sin(np.arange(1_000))]), ""),
+        (np.concatenate([np.full(20_000, -0.1), np.full(20_000, 0.1)]), ""),
+        (1e-3 * np.sin(np.arange(40_000)), ""),
+    ],
+    ids=["silence", "constant", "almost constant", "a word at the end", "a step", "quiet"],
+)
+def test_a_recording_without_anything_to_hear_is_reported(
+    tmp_path: Path, wave: np.ndarray, said: str, suffix: str
+) -> None:
+    sf.write(tmp_path / f"x{suffix}", wave, 16000, subtype="PCM_16")
+    path = directory(tmp_path / "x", {"a-1": "a"}, **{"wav.scp": f"a-1 {tmp_path}/x{suffix}\n"})
+    [*found] = [problem.message for problem in validate(path, text=False) if problem.kind == "audio"]
+    assert len(found) == bool(said) and all(said in message for message in found)
+
+
+def test_audio_of_another_scale_is_reported(tmp_path: Path) -> None:
+    sf.write(tmp_path / "x.wav", 1e30 * np.sin(np.arange(1600)), 16000, subtype="FLOAT")
+    path = directory(tmp_path / "x", {"a-1": "a"}, **{"wav.scp": f"a-1 {tmp_path}/x.wav\n"})
+    assert any("where 1 is full scale" in problem.message for problem in validate(path, text=False))
 
 
 def test_samples_that_are_no_numbers_are_reported(tmp_path: Path) -> None:

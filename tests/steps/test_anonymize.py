@@ -195,6 +195,10 @@ def test_a_hang_is_ended_after_the_timeout(place: Place) -> None:
         ("(out / 'notes.txt').touch()", "the hook wrote notes.txt, which is no utterance of"),
         ("(out / 'more').mkdir(exist_ok=True)", "the hook wrote more, which is no utterance of"),
         ("if utt == 'a-1': (out / 'a-1.wav').symlink_to(paths[utt]); continue", "the hook wrote a-1.wav, which is"),
+        (
+            "if utt == 'c-2': (out / 'c-2.wav').write_bytes(open(paths[utt], 'rb').read(44) + 1600 * b'\\x00\\x20'); continue",
+            "c-2.wav: is silent, or a constant, although its source is not",
+        ),
     ],
 )
 def test_a_bad_hook_is_told_what_is_wrong_and_publishes_nothing(place: Place, line: str, message: str) -> None:
@@ -207,6 +211,24 @@ def test_a_bad_hook_is_told_what_is_wrong_and_publishes_nothing(place: Place, li
     assert not place.out.exists()
 
 
+def test_audio_that_never_ends_is_refused_at_once(place: Place) -> None:
+    os.mkfifo(place.root / "audio/fifo.wav")
+    scp = place.data.path / "wav.scp"
+    whole = scp.read_text()
+    for entry, said in (
+        (f"{place.root}/audio/fifo.wav", "fifo.wav: is a FIFO where a file is needed"),
+        ("/dev/zero", "/dev/zero: is a device where a file is needed"),
+        ("sleep 1000 |", "had not ended after 0.5 s"),
+    ):
+        scp.write_text(whole.replace(f"{place.root}/audio/b-1.wav", entry))
+        environment = {**os.environ, "VPEVAL_PIPE_SECONDS": "0.5"}
+        done = subprocess.run(
+            place.command(), capture_output=True, text=True, check=False, timeout=60, env=environment, cwd=place.root
+        )
+        assert done.returncode == 1 and said in done.stderr and "Traceback" not in done.stderr
+        assert not place.out.exists()
+
+
 def test_a_directory_that_cannot_be_written_is_an_error_without_traceback(place: Place) -> None:
     place.out = Path("/proc/anon")
     done = place.run()
@@ -217,7 +239,7 @@ def test_a_directory_that_cannot_be_written_is_an_error_without_traceback(place:
 
 def test_a_wave_whose_writer_was_killed_is_not_whole(tmp_path: Path) -> None:
     path = tmp_path / "x.wav"
-    write_wave(path, np.full(1000, 0.1))
+    write_wave(path, 0.1 * np.sin(np.arange(1000)))
     whole = path.read_bytes()
     assert is_whole_wave(path)
     for cut in (0, 5, 12, 44, 1000, len(whole) - 1):

@@ -40,7 +40,7 @@ def tool(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
 def data(tmp_path: Path) -> DataDir:
     utt2spk = {f"{spk}-{s}-{u}": spk for spk in "abcd" for s in "01" for u in "01"}
     for utt in utt2spk:
-        write_wave(tmp_path / "audio" / f"{utt}.wav", np.full(800, 0.1))
+        write_wave(tmp_path / "audio" / f"{utt}.wav", 0.1 * np.sin(np.arange(800)))
     tables = {
         "wav.scp": {utt: str(tmp_path / "audio" / f"{utt}.wav") for utt in utt2spk},
         "text": dict.fromkeys(utt2spk, "HELLO"),

@@ -14,12 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from vpeval.audio.io import RATE, probe, read_audio, read_wave_header
+from vpeval.audio.io import RATE, is_flat, probe, read_audio, read_wave_header
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.data.directory import DataDir, write_files
 
-_SILENT = 10 ** (-70 / 20)
 _CLIPPED_SHARE = 0.001
 _DRIFT = 0.5
 CHECKS = "checks.json"
@@ -90,9 +89,8 @@ def check_output(utt: str, source: str, output: Path) -> Finding:
         kind = f"{info.rate} Hz, {info.channels} channels, {info.subtype}"
         raise InputError(f"the hook must write 16 kHz, mono, 16-bit PCM; this is {kind}", output)
     before, after = read_audio(source), read_audio(str(output))
-    loud = np.abs(before).max() > _SILENT
-    if loud and np.abs(after).max() <= _SILENT:
-        raise InputError("is silent although its source is not; fix the anonymiser", output)
+    if is_flat(after) and not is_flat(before):
+        raise InputError("is silent, or a constant, although its source is not; fix the anonymiser", output)
     length = len(after) / len(before)
     if length < 0.1 or length > 10:
         raise InputError(

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +25,7 @@ from vpeval.anon.anonymised_set import Finding, wave_of, write_anonymised
 from vpeval.anon.hook_input import SEEDS, copy_audio, hook_data, role_of, seeded
 from vpeval.anon.hook_job import ABOUT, COPIES, WHOLE, collect_interrupted
 from vpeval.anon.hook_program import Provenance, audio_digest, hook_digest, hook_name, refuse_other
+from vpeval.audio.io import audio_status
 from vpeval.core import seeds
 from vpeval.core.errors import InputError
 from vpeval.core.files import is_pipe, read_table, write_table, write_text
@@ -220,10 +220,7 @@ def _register(source: Path) -> Path:
 
 def _describe(entry: str, known: str) -> str:
     """SHA-256, size, times and path of a file; the SHA-256 is that of `known` where the others are equal."""
-    try:
-        status = os.stat(entry)  # noqa: PTH116 (for every file of a corpus)
-    except OSError:
-        raise InputError("no such audio file; fix wav.scp or put the file there", entry) from None
+    status = audio_status(entry)
     described = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino} {entry}"
     digest, _, before = known.partition(" ")
     return f"{digest if before == described else hash_file(Path(entry))} {described}"

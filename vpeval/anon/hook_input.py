@@ -9,9 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from vpeval.audio.io import read_pipe_as_wave
+from vpeval.audio.io import audio_status, read_pipe_as_wave
 from vpeval.core import seeds
-from vpeval.core.errors import InputError
 from vpeval.core.files import is_pipe
 from vpeval.data.directory import DataDir
 
@@ -67,10 +66,8 @@ def _copy(entry: str, copy: Path) -> None:
     if is_pipe(entry):
         copy.write_bytes(read_pipe_as_wave(entry))
     else:
-        try:
-            shutil.copyfile(entry, copy)
-        except FileNotFoundError:
-            raise InputError("no such audio file; fix wav.scp or put the file there", entry) from None
+        audio_status(entry)
+        shutil.copyfile(entry, copy)
     copy.chmod(_READ_ONLY)
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import io
+import math
 import os
+import selectors
 import signal
-import stat
 import struct
 import subprocess
+import time
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -18,11 +19,18 @@ import soundfile as sf
 
 from vpeval.core import processes
 from vpeval.core.errors import InputError
-from vpeval.core.files import atomic_path, is_pipe
+from vpeval.core.files import atomic_path, is_pipe, refuse_irregular
 
 RATE = 16000
 _BLOCK = 1 << 20
 _PIPE_SECONDS = 60
+_PIPE_BYTES = 1 << 29
+"""More than four hours of 16-bit audio: what gives more has no end, and would fill the memory first."""
+_MESSAGE_BYTES = 4096
+_LOUDEST = 10.0
+"""Float samples may exceed full scale a little; beyond this they have another scale, such as that of 16-bit numbers."""
+_QUIETEST = 10 ** (-70 / 20)
+_GLANCE = RATE // 2
 _STREAMED = 0x7FFFF000
 """Sizes from here on are what programs write when they do not know the length yet."""
 _CHUNK = 64
@@ -46,6 +54,10 @@ class AudioInfo:
 
 Inspected = AudioInfo | InputError
 """The header of an audio file, or why it cannot be read."""
+
+
+class EndlessPipe(InputError):
+    """The command of a wav.scp entry that does not end, or gives more than any recording holds."""
 
 
 def probe(entry: str) -> AudioInfo:
@@ -87,15 +99,19 @@ def _open(entry: str) -> sf.SoundFile:
     name = _name(entry)
     if is_pipe(entry):
         return _open_source(io.BytesIO(_run_pipe(entry)), name)
-    try:
-        status = Path(entry).stat()
-    except (OSError, ValueError):
-        status = None
-    if status is None or not stat.S_ISREG(status.st_mode):
-        raise InputError("no such audio file; fix wav.scp or put the file there", name)
-    if status.st_size == 0:
+    if audio_status(entry).st_size == 0:
         raise InputError("audio file is empty (0 bytes); make it again", name)
     return _open_source(entry, name)
+
+
+def audio_status(entry: str) -> os.stat_result:
+    """The status of the audio file that an entry names; what is no regular file is an InputError."""
+    try:
+        status = os.stat(entry)  # noqa: PTH116 (for every file of a corpus)
+    except (OSError, ValueError):
+        raise InputError("no such audio file; fix wav.scp or put the file there", entry) from None
+    refuse_irregular(entry, status)
+    return status
 
 
 def _open_source(source: io.BytesIO | str, name: str) -> sf.SoundFile:
@@ -122,9 +138,21 @@ def _knows_length(sound: sf.SoundFile) -> bool:
 
 def _read_finite(sound: sf.SoundFile, name: str) -> np.ndarray:
     wave = _read_all(sound, name)
-    if not np.isfinite(wave).all():
+    peak = max(float(wave.max()), -float(wave.min()))
+    if not np.isfinite(peak):
         raise InputError("holds NaN or infinite samples; make the file again", name)
+    if peak > _LOUDEST:
+        raise InputError(f"has samples up to {peak:g} where 1 is full scale; divide them by their scale", name)
     return wave
+
+
+def is_flat(wave: np.ndarray) -> bool:
+    """Whether nothing can be heard in a recording: silence (below -70 dB), or a constant."""
+    return _spans_nothing(float(wave.min()), float(wave.max()))
+
+
+def _spans_nothing(low: float, high: float) -> bool:
+    return high - low <= 2 * _QUIETEST
 
 
 def _read_all(sound: sf.SoundFile, name: str) -> np.ndarray:
@@ -150,8 +178,8 @@ def _name(entry: str) -> str:
     return f"pipe '{entry}'" if is_pipe(entry) else entry
 
 
-def _run_pipe(entry: str) -> bytes:
-    command, seconds = entry.rstrip().removesuffix("|"), pipe_seconds()
+def _run_pipe(entry: str) -> bytearray:
+    command, name, seconds = entry.rstrip().removesuffix("|"), _name(entry), pipe_seconds()
     # A group of its own, so that all of a command that hangs can be ended.
     with subprocess.Popen(
         ["bash", "-o", "pipefail", "-c", command],
@@ -161,20 +189,44 @@ def _run_pipe(entry: str) -> bytes:
         process_group=0,
     ) as child:
         try:
-            content, errors = child.communicate(timeout=seconds)
+            content, errors = _read_streams(child, name, time.monotonic() + seconds)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
             message = f"had not ended after {seconds:g} s; fix the command, or give it more time (VPEVAL_PIPE_SECONDS)"
-            raise InputError(message, _name(entry)) from None
+            raise EndlessPipe(message, name) from None
         except BaseException:
             os.killpg(child.pid, signal.SIGKILL)
             raise
     if child.returncode != 0:
         last = errors.decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
-        raise InputError(f"failed with exit code {child.returncode} ({last[0]})", _name(entry))
+        raise InputError(f"failed with exit code {child.returncode} ({last[0]})", name)
     if not content:
-        raise InputError("gave no audio", _name(entry))
+        raise InputError("gave no audio", name)
     return content
+
+
+def _read_streams(child: subprocess.Popen[bytes], name: str, deadline: float) -> tuple[bytearray, bytearray]:
+    """What a command gives until it ends, and the last of its messages; TimeoutExpired after the deadline."""
+    assert child.stdout is not None and child.stderr is not None
+    content, errors = bytearray(), bytearray()
+    with selectors.DefaultSelector() as streams:
+        streams.register(child.stdout, selectors.EVENT_READ, content)
+        streams.register(child.stderr, selectors.EVENT_READ, errors)
+        while streams.get_map():
+            ready = streams.select(max(0.0, deadline - time.monotonic()))
+            if time.monotonic() >= deadline:
+                raise subprocess.TimeoutExpired(child.args, 0)
+            for key, _ in ready:
+                if part := os.read(key.fd, _BLOCK):
+                    key.data.extend(part)
+                else:
+                    streams.unregister(key.fileobj)
+            del errors[:-_MESSAGE_BYTES]
+            if len(content) > _PIPE_BYTES:
+                message = f"gives more than {_PIPE_BYTES >> 20} MB; does it end? Cut longer audio into utterances"
+                raise EndlessPipe(message, name)
+    child.wait(max(0.0, deadline - time.monotonic()))
+    return content, errors
 
 
 def pipe_seconds() -> float:
@@ -185,7 +237,7 @@ def pipe_seconds() -> float:
     return float(text)
 
 
-def read_pipe_as_wave(entry: str) -> bytes:
+def read_pipe_as_wave(entry: str) -> bytes | bytearray:
     """The output of a pipe as the content of a WAV file; samples are not changed."""
     content = _run_pipe(entry)
     if content.startswith(b"RIFF"):
@@ -286,11 +338,33 @@ def inspect_audio(
 
 def _inspect(entry: str) -> Inspected:
     try:
-        info = probe(entry)
-        whole = (entry.lower().endswith(".wav") or is_pipe(entry)) and info.subtype not in ("FLOAT", "DOUBLE")
-        if not whole and (info.rate, info.channels) == (RATE, 1):
-            # The header of a compressed file promises samples that a cut-off file does not hold.
-            read_audio(entry)
+        with _open(entry) as sound:
+            name = _name(entry)
+            by_header = entry.lower().endswith(".wav") or is_pipe(entry)
+            if by_header and _knows_length(sound) and sound.subtype not in ("FLOAT", "DOUBLE"):
+                frames, nothing = sound.frames, not _has_sound(sound, name)
+            else:
+                # The header of a compressed file promises samples that a cut-off file does not hold.
+                wave = _read_finite(sound, name)
+                frames, nothing = len(wave), is_flat(wave)
+            if nothing:
+                raise InputError("holds nothing but silence or a constant (below -70 dB); record it again", name)
+            return AudioInfo(sound.samplerate, sound.channels, frames, sound.subtype)
     except InputError as error:
         return error
-    return info
+
+
+def _has_sound(sound: sf.SoundFile, name: str) -> bool:
+    """Whether something can be heard; speech is found soonest in the middle, so that little of it is read."""
+    low, high, middle = math.inf, -math.inf, sound.frames // 2
+    try:
+        for place, end in ((middle, sound.frames), (0, middle)):
+            sound.seek(place)
+            while place < end and len(block := sound.read(min(_GLANCE, end - place), dtype="float32")):
+                low, high = min(low, float(block.min())), max(high, float(block.max()))
+                if not _spans_nothing(low, high):
+                    return True
+                place += len(block)
+    except sf.LibsndfileError as error:
+        raise InputError(f"cannot be decoded to its end ({error.error_string}); make it again", name) from None
+    return False

@@ -13,6 +13,7 @@ import codecs
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 import zipfile
 import zlib
@@ -70,12 +71,29 @@ def replace_directory(new: Path, target: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
+_KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def refuse_irregular(path: str | os.PathLike[str], status: os.stat_result) -> None:
+    """Raise an InputError for what is no file on a disk: some devices never end, and a FIFO waits for a writer."""
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+        raise InputError(f"is {kind} where a file is needed; put a regular file there", path)
+
+
 def file_sha256(file: str | os.PathLike[str], status: os.stat_result, again: bool = False) -> str:
     """The SHA-256 of a file in the state `status`, remembered for steps that share an input.
 
     `again`: the file is read whatever is remembered.
     """
     name = os.fspath(file)
+    refuse_irregular(name, status)
     return _read(name) if again else _known(name, status.st_size, status.st_mtime_ns, status.st_ino)
 
 

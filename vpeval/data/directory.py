@@ -177,8 +177,8 @@ def refuse_unsafe(ids: Iterable[str], path: Path, line: int) -> None:
     for word in ids:
         if not layout.is_safe_id(word):
             raise InputError(
-                f"id {word!r} cannot be part of a file name; use letters, digits, '-', '_' and '.', with a letter or "
-                "digit first",
+                f"id {word[:60]!r} cannot be part of a file name; use letters, digits, '-', '_' and '.', with a letter "
+                f"or digit first, and at most {layout.LONGEST_ID} of them",
                 path,
                 line,
             )
@@ -189,7 +189,8 @@ def are_safe(ids: Texts) -> bool:
     letters = ids.view(np.uint8).reshape(len(ids), -1)
     dots = letters == ord(".")
     odd = (letters[:, 0] == ord("-")).any() or dots[:, 0].any() or (dots[:, 1:] & dots[:, :-1]).any()
-    return not (odd or (letters == ord("/")).any() or (letters >= 0x7F).any())
+    long = ids.dtype.itemsize > layout.LONGEST_ID
+    return not (long or odd or (letters == ord("/")).any() or (letters >= 0x7F).any())
 
 
 def write_files(data: DataDir, directory: Path) -> None:
@@ -208,6 +209,8 @@ def refuse_unreadable(path: Path) -> None:
     """Raise an InputError unless `path` is a directory of a kind this toolkit reads."""
     if not path.is_dir():
         raise InputError("no such data directory; check the path, or run the stage that makes it", path)
+    for odd, kind in layout.irregular(path).items():
+        raise InputError(f"is {kind}, where a file is needed; put the file there, or remove it", odd)
     if (path / "segments").exists():
         raise InputError(
             "segments are not supported; cut the audio into one file per utterance, name the files in wav.scp, "

@@ -18,6 +18,9 @@ _SPLIT = re.compile(r"split[0-9]+(utt)?")
 _OLDEST = 130
 _NO_ATTRIBUTES = ("spk2fold", "spk2warp", "spk2num_utts", "spk2seed")
 
+LONGEST_ID = 200
+"""Characters of an id: a file name has 255, of which suffixes and the names of unfinished files need some."""
+
 UNKNOWN = "unknown"
 """The value of an attribute that is not known."""
 
@@ -109,6 +112,18 @@ def present(directory: Path) -> list[str]:
     return sorted(entry.name for entry in directory.iterdir() if entry.is_file() and is_data_file(entry.name))
 
 
+def irregular(directory: Path) -> dict[Path, str]:
+    """What has the name of a data file in `directory` and is none, and what it is; `present` passes over it."""
+    odd = [path for path in sorted(directory.iterdir()) if is_data_file(path.name) and not path.is_file()]
+    return {path: _kind_of(path) for path in odd}
+
+
+def _kind_of(path: Path) -> str:
+    if path.is_symlink() and not path.exists():
+        return f"a link to {path.readlink()}, which is not there"
+    return "a directory" if path.is_dir() else "no regular file"
+
+
 def is_duration(value: str) -> bool:
     """Whether a value of utt2dur is a positive number of seconds."""
     try:
@@ -128,10 +143,11 @@ VALUE_RULES: dict[str, tuple[Callable[[str], bool], str]] = {
 def is_safe_id(word: str) -> bool:
     r"""Whether an id can be part of a file name and of a command: it is no path, no option, and steers no terminal.
 
-    >>> [is_safe_id(word) for word in ("p225-001", "spk.a_b", "../x", "-rf", ".x", "a..b", "a\x1b")]
-    [True, True, False, False, False, False, False]
+    >>> [is_safe_id(word) for word in ("p225-001", "spk.a_b", "../x", "-rf", ".x", "a..b", "a\x1b", 201 * "a")]
+    [True, True, False, False, False, False, False, False]
     """
-    return not word.startswith(("-", ".")) and "/" not in word and ".." not in word and word.isprintable()
+    plain = not word.startswith(("-", ".")) and "/" not in word and ".." not in word and word.isprintable()
+    return plain and len(word.encode()) <= LONGEST_ID
 
 
 def first_few(ids: Iterable[str], limit: int = 3) -> str:

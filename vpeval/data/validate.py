@@ -75,7 +75,7 @@ def validate(
     required = {"utt2spk", "spk2utt"} | ({"text"} if text else set()) | ({"wav.scp"} if wav else set())
     names = set(layout.present(path))
     problems += [_missing(path / name) for name in sorted(required - names)]
-    problems += _check_links(path)
+    problems += _check_files(path)
     if (path / "segments").exists():
         remedy = "cut the audio into one file per utterance and remove segments"
         problems.append(Problem(path / "segments", None, "segments are not supported", remedy, "segments"))
@@ -128,12 +128,10 @@ def check_disjoint(enrolls: Iterable[Path], trials: Iterable[Path]) -> list[Prob
     return problems
 
 
-def _check_links(path: Path) -> Iterator[Problem]:
-    """A broken link would pass for a file that is not there."""
-    for entry in sorted(path.iterdir()):
-        if entry.is_symlink() and layout.is_data_file(entry.name) and not entry.exists():
-            remedy = "put the file there, or remove the link"
-            yield Problem(entry, None, f"is a link to {entry.readlink()}, which is not there", remedy, "missing file")
+def _check_files(path: Path) -> Iterator[Problem]:
+    """A broken link, or a directory, would pass for a file that is not there."""
+    for odd, kind in layout.irregular(path).items():
+        yield Problem(odd, None, f"is {kind}", "put a file there, or remove it", "missing file")
 
 
 def _fix_command(path: Path) -> str:
@@ -243,7 +241,8 @@ def _check_ids(path: Path, rows: Mapping[str, RawLine]) -> Iterator[Problem]:
     for word, number in lines.items():
         if not _ID.fullmatch(word) or not layout.is_safe_id(word):
             message = (
-                f"id {word!r} holds a slash, '..' or characters that are not printable ASCII, or begins with - or ."
+                f"id {word[:60]!r} holds a slash, '..' or characters that are not printable ASCII, begins with - or ., "
+                f"or has more than {layout.LONGEST_ID} characters"
             )
             yield Problem(path, number, message, "use ASCII letters, digits, '-', '_' and '.'", "id")
 

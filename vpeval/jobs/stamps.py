@@ -27,7 +27,7 @@ from typing import Any
 
 from vpeval.core.config import read_yaml
 from vpeval.core.errors import InputError
-from vpeval.core.files import file_sha256, write_text
+from vpeval.core.files import file_sha256, refuse_irregular, write_text
 from vpeval.core.publish import STAMP as STAMP
 from vpeval.jobs import audio_digest
 from vpeval.jobs.code import Maker, code_of, program_digest, software_of
@@ -267,6 +267,7 @@ def _files(path: Path) -> Iterator[Path]:
 def _identity(file: Path, by_content: bool = True) -> str:
     """The content of a file; else, of a large one, its size and time of change."""
     status = file.stat()
+    refuse_irregular(file, status)
     if not by_content and (status.st_size > _LARGE or file.suffix in _AUDIO):
         return f"{status.st_size} {status.st_mtime_ns}"
     if file.suffix in _READERS and (found := _content_digest(file, status.st_size, status.st_mtime_ns)):

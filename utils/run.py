@@ -1,8 +1,9 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
 """Run a command, or an array of commands, on this machine or on a cluster.
 
-Usage: utils/run.py [--backend local|slurm] [--conf conf/slurm.conf] [--dry-run] [--mem 4G] [--num-threads n] [--gpu n]
-         [--max-jobs-run n] [--time hours:minutes:seconds] [--num-nodes n] [JOB=1:N] <log> <command ...>
+Usage: utils/run.py [--backend local|slurm] [--conf conf/slurm.conf] [--dry-run] [--mem 4G] [--num-threads n]
+         [--gpu n|auto] [--jobs-per-gpu n] [--max-jobs-run n] [--time hours:minutes:seconds] [--num-nodes n] [JOB=1:N]
+         <log> <command ...>
  e.g.: utils/run.py JOB=1:4 exp/log/hello.JOB.log echo this is job JOB
 
 Prints the progress of jobs that write lines like "progress: 12/50" into their logs; --dry-run prints what would be run.

@@ -466,3 +466,24 @@ def test_jobs_that_went_on_for_something_else_are_ended_before_anything_is_made(
     sandbox.run(sandbox.target(seed=1), nj=1)
     assert (sandbox.path / "jobs").read_text().split() == ["1"]
     assert sandbox.calls() == [f"s{n}-1" for n in range(5)]
+
+
+def test_tasks_get_the_gpus_of_the_machine_and_are_cut_for_as_many_jobs_as_these_take(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    smi, worker = sandbox.path / "bin/nvidia-smi", sandbox.path / "gpu_worker"
+    write_text(smi, "#!/bin/sh\necho 'GPU 0: Stub (UUID: GPU-a)'\necho 'GPU 1: Stub (UUID: GPU-b)'\n")
+    # Each job waits until both run, so that one cannot end before the other gets its GPU.
+    here = f'cd "{sandbox.path}"; echo $CUDA_VISIBLE_DEVICES >gpu.$2'
+    write_text(
+        worker,
+        f'#!/bin/bash\n({here}; until [ -e gpu.1 ] && [ -e gpu.2 ]; do sleep 0.01; done)\nexec "${{0%/*}}/worker" "$@"\n',
+    )
+    for path in (smi, worker):
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{smi.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("VPEVAL_GPU_LEASES", str(sandbox.path / "leases"))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    task = batch.Task("test", (str(worker), str(sandbox.path)), join, jobs_per_gpu=1)
+    batch.run(task, [sandbox.target()], str(ROOT / "utils/run.py"), 5, sandbox.path / "log")
+    assert sorted(path.read_text() for path in sandbox.path.glob("gpu.*")) == ["0\n", "1\n"]

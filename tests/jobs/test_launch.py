@@ -1,3 +1,4 @@
+import os
 import re
 import signal
 import subprocess
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from vpeval.core.errors import InputError
+from vpeval.core.gpus import Leases, visible
 from vpeval.core.processes import alive
 from vpeval.jobs import launch
 from vpeval.jobs.backends import local
@@ -56,7 +58,7 @@ def test_operators_work_and_all_other_words_arrive_as_they_are() -> None:
         ("JOB=1:2 x.JOB.log", "expected a log file and a command"),
         (
             "--memory 4G x.log true",
-            "unknown option --memory; there are --mem, --num-threads, --gpu, --max-jobs-run, --time",
+            "unknown option --memory; there are --mem, --num-threads, --gpu, --jobs-per-gpu, --max-jobs-run, --time",
         ),
         ("--mem lots x.log true", "--mem lots: expected a number with K, M, G or T, such as 4G"),
         ("--mem 0 x.log true", "--mem 0: expected"),
@@ -68,7 +70,8 @@ def test_operators_work_and_all_other_words_arrive_as_they_are() -> None:
         ("-tc 4 x.log true", "unknown option -tc"),
         ("--mem", "--mem needs a value"),
         ("--num-threads two x.log true", "--num-threads two: expected a whole number"),
-        ("--gpu ² x.log true", "--gpu ²: expected a whole number"),
+        ("--gpu ² x.log true", "--gpu ²: expected a whole number, or auto"),
+        ("--jobs-per-gpu x x.log true", "--jobs-per-gpu x: expected a whole number"),
         ("--max-jobs-run -1 x.log true", "--max-jobs-run -1: expected a whole number"),
         ("JOB=0:3 x.JOB.log true", "JOB=0:3: expected JOB=<first>:<last> with 1 <= first <= last"),
         ("JOB=3:2 x.JOB.log true", "JOB=3:2: expected"),
@@ -159,21 +162,99 @@ def test_as_many_jobs_run_as_there_are_cores_and_a_few_more_at_once(monkeypatch:
     assert local.parallel_jobs(parse(["--max-jobs-run", "3", "J=1:50", "J", "x"])) == 3
 
 
-def test_gpus_are_dealt_out_and_not_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "count_gpus", lambda: 4)
+@pytest.fixture
+def gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four GPUs, as far as nvidia-smi says, eight cores, and leases of its own."""
+    lines = "".join(f"echo 'GPU {n}: Stub (UUID: GPU-{n}{n})'\n" for n in range(4))
+    smi = tmp_path / "bin/nvidia-smi"
+    smi.parent.mkdir()
+    smi.write_text(f"#!/bin/sh\n{lines}")
+    smi.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{smi.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("VPEVAL_GPU_LEASES", str(tmp_path / "leases"))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(local.os, "sched_getaffinity", lambda _: set(range(8)))
     monkeypatch.setattr(local.Local, "poll_seconds", 0.01)
+
+
+def gpus_of_jobs(tmp_path: Path, count: int) -> list[str]:
+    """What the jobs have printed."""
+    return [re.findall("^gpu ?(.*)$", (tmp_path / f"{n}.log").read_text(), re.M)[-1] for n in range(1, count + 1)]
+
+
+def meet(tmp_path: Path, count: int) -> str:
+    """A job that shows its GPUs when so many jobs run at a time."""
+    wait = f"touch {tmp_path}/begun.JOB; until [ $(ls {tmp_path} | grep -c begun) -ge {count} ]; do sleep 0.01; done"
+    return f"{wait}; echo gpu $CUDA_VISIBLE_DEVICES"
+
+
+def test_gpus_are_dealt_out_and_not_shared(tmp_path: Path, gpus: None) -> None:
     # Two jobs at a time; the second ends first, and the third must get its GPUs and not those of the first.
     job = f"echo gpu $CUDA_VISIBLE_DEVICES; case JOB in 1) until [ -e {tmp_path}/go ]; do :; done;; 4) touch {tmp_path}/go;; esac"
     assert run("--gpu", "2", "JOB=1:4", str(tmp_path / "JOB.log"), "bash", "-c", job) == []
-    used = [re.findall("gpu ([0-9],[0-9])", (tmp_path / f"{n}.log").read_text())[-1] for n in range(1, 5)]
-    assert used == ["0,1", "2,3", "2,3", "2,3"]
+    assert gpus_of_jobs(tmp_path, 4) == ["0,1", "2,3", "2,3", "2,3"]
 
 
-def test_more_gpus_than_there_are_is_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "count_gpus", lambda: 1)
-    with pytest.raises(InputError, match="--gpu 2: this machine has 1 GPUs; leave it out to use the CPU"):
-        run("--gpu", "2", str(tmp_path / "x.log"), "true")
+def test_jobs_get_gpus_out_of_those_that_the_user_has(
+    tmp_path: Path, gpus: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,2")
+    assert run("--gpu", "1", "JOB=1:2", str(tmp_path / "JOB.log"), "bash", "-c", meet(tmp_path, 2)) == []
+    assert sorted(gpus_of_jobs(tmp_path, 2)) == ["2", "3"]
+    with pytest.raises(InputError, match="--gpu 3: 2 GPUs of this machine are visible; ask for fewer"):
+        run("--gpu", "3", str(tmp_path / "x.log"), "true")
+
+
+@pytest.mark.parametrize("request_", [("--gpu", "1"), ("--gpu", "auto")])
+def test_several_jobs_share_a_gpu_evenly(tmp_path: Path, gpus: None, request_: tuple[str, str]) -> None:
+    words = (*request_, "--jobs-per-gpu", "2", "JOB=1:8", str(tmp_path / "JOB.log"), "bash", "-c", meet(tmp_path, 8))
+    assert run(*words) == []
+    assert sorted(gpus_of_jobs(tmp_path, 8)) == ["0", "0", "1", "1", "2", "2", "3", "3"]
+
+
+def test_no_more_jobs_run_than_their_gpus_and_cores_take(gpus: None) -> None:
+    array = ["JOB=1:50", "JOB", "x"]
+    sizes = {
+        n: local.parallel_jobs(parse(["--gpu", "auto", "--jobs-per-gpu", str(n), *array]), 4) for n in (0, 1, 2, 3)
+    }
+    assert sizes == {0: 8, 1: 4, 2: 8, 3: 8}
+    assert local.parallel_jobs(parse(["--gpu", "3", *array]), 4) == 1
+    assert [launch.jobs_on_gpus(["a/run.py", "--gpu", "auto", "--jobs-per-gpu", n]) for n in "012"] == [0, 4, 8]
+    assert launch.jobs_on_gpus(["utils/run.py", "--backend", "slurm", "--gpu", "auto"]) == 0
+    assert launch.jobs_on_gpus(["utils/run.py"]) == launch.jobs_on_gpus(["queue.pl", "--gpu", "1"]) == 0
+
+
+def test_auto_leaves_everything_as_it_is_without_gpus(
+    tmp_path: Path, gpus: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert run("--gpu", "auto", "JOB=1:3", str(tmp_path / "JOB.log"), "bash", "-c", meet(tmp_path, 3)) == []
+    assert gpus_of_jobs(tmp_path, 3) == ["", "", ""]
+    assert not (tmp_path / "leases").exists()
+
+
+def test_a_launcher_waits_for_gpus_that_another_has(tmp_path: Path, gpus: None) -> None:
+    other = Leases(visible())
+    assert len(other.take(1, 4, 1)) == 4
+    notes: list[str] = []
+
+    def note(sentence: str) -> None:
+        notes.append(sentence)
+        other.close()
+
+    array = parse(["--gpu", "1", str(tmp_path / "1.log"), "bash", "-c", "echo gpu $CUDA_VISIBLE_DEVICES"])
+    assert launch.run(array, local.Local(array, note)) == []
+    assert notes == [f"waiting for GPUs, which process {os.getpid()} of this machine has"]
+    assert gpus_of_jobs(tmp_path, 1) == ["0"]
+    assert not any((tmp_path / "leases").iterdir())
+
+
+def test_only_our_launcher_is_asked_for_gpus_where_there_are_some() -> None:
+    assert launch.request_gpus(["utils/run.py"], 2) == ["utils/run.py", "--gpu", "auto", "--jobs-per-gpu", "2"]
+    assert launch.request_gpus(["utils/run.py", "--gpu", "1"], 2) == ["utils/run.py", "--gpu", "1"]
+    shared = ["utils/run.py", "--jobs-per-gpu", "3"]
+    assert launch.request_gpus(shared, 2) == [*shared, "--gpu", "auto"]
+    assert launch.request_gpus(["queue.pl"], 2) == ["queue.pl"]
 
 
 def test_progress_of_all_jobs_is_added_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

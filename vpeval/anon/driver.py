@@ -115,6 +115,7 @@ def anonymize(
         finish=publish,
         makes="file",
         commands=lambda stale: [_command(anonymiser, target, launch, overwrite) for target in stale],
+        jobs_per_gpu=0,  # many hooks use the CPU only; for the others there is --anon-nj
     )
     targets = [make_target(anonymiser, source, out) for source, out in sets.items()]
     try:

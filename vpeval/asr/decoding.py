@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from vpeval.asr.linear_emotion import FOLDS, classify_emotions, train_emotions
-from vpeval.asr.recognizers import own_language_models, recogniser_class, write_texts
+from vpeval.asr.recognizers import jobs_per_gpu, own_language_models, recogniser_class, write_texts
 from vpeval.core.files import write_table
 from vpeval.core.lazy import Deferred
 from vpeval.core.models import find_model
@@ -16,7 +16,7 @@ from vpeval.jobs import batch
 from vpeval.jobs.code import Maker
 from vpeval.jobs.shards import Shards
 from vpeval.jobs.steps import Step, bring_up_to_date
-from vpeval.networks.configs import config_files, stored_model
+from vpeval.networks.configs import JOBS_PER_GPU, config_files, stored_model
 from vpeval.networks.extraction import extract_embeddings
 
 _DECODER = Deferred("vpeval.asr.recognizers", "Decoder")
@@ -38,7 +38,8 @@ def decode(
     targets = [batch.target(path, out / path.name, inputs, makers, model=hashes) for path in data]
     task = text_task(_DECODER, str(conf), str(lm or ""), nbest=lm is not None, lms=own_language_models(conf))
     words = ["steps/decode.py", "--cmd", cmd, "--nj", str(nj), *(["--lm", str(lm)] if lm else []), str(conf), str(out)]
-    return batch.run(replace(task, commands=batch.one_command(*words)), targets, cmd, nj, out / "log")
+    task = replace(task, commands=batch.one_command(*words), jobs_per_gpu=jobs_per_gpu(conf))
+    return batch.run(task, targets, cmd, nj, out / "log")
 
 
 def text_task(
@@ -70,6 +71,7 @@ def predict_emotions(
         (str(models), interface),
         tables=("wav.scp", "spk2fold"),
         commands=batch.one_command(*words),
+        jobs_per_gpu=JOBS_PER_GPU,
     )
     return batch.run(task, targets, cmd, nj, out / "log")
 

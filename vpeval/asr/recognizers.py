@@ -21,6 +21,7 @@ from vpeval.core.config import choose
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_table
 from vpeval.core.lazy import Deferred
+from vpeval.networks.configs import JOBS_PER_GPU
 
 if TYPE_CHECKING:
     from vpeval.jobs.worker import Part
@@ -57,6 +58,7 @@ _RECOGNISERS = {
     "vosk": Deferred("vpeval.asr.vosk", "Vosk"),
     "kaldi_chain": _KALDI_CHAIN,
 }
+_ON_GPU = ("whisper", "speechbrain")
 _WITH_LM = "speechbrain"
 _AS_REFERENCES = ("speechbrain", "kaldi_chain")
 """Recognisers that are trained on the transcripts of LibriSpeech and spell words as these do."""
@@ -65,6 +67,11 @@ _AS_REFERENCES = ("speechbrain", "kaldi_chain")
 def recogniser_class(config: Path) -> Deferred:
     """The class of the recogniser that a yaml of conf/asr/ describes."""
     return choose(config, "recognizer", _RECOGNISERS)
+
+
+def jobs_per_gpu(config: Path) -> int | None:
+    """How many jobs of a recogniser share a GPU; None for one that uses the CPU only."""
+    return JOBS_PER_GPU if recogniser_class(config) in [_RECOGNISERS[name] for name in _ON_GPU] else None
 
 
 def spells_as_references(config: Path) -> bool:

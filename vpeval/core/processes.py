@@ -6,7 +6,6 @@ import ctypes
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from vpeval.core import gpus
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -81,7 +82,7 @@ def inspect_machine(directory: Path) -> Machine:
     """This machine, with the disk that `directory` is on."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     version = ".".join(map(str, sys.version_info[:3]))
-    return Machine(version, cores, memory()[1], shutil.disk_usage(directory).free, count_gpus())
+    return Machine(version, cores, memory()[1], shutil.disk_usage(directory).free, len(gpus.visible().names))
 
 
 def memory() -> tuple[int, int]:
@@ -98,12 +99,3 @@ def memory() -> tuple[int, int]:
         used = int(Path("/sys/fs/cgroup/memory.current").read_text())
         total, free = min(total, limit), min(free, limit - used)
     return total, free
-
-
-def count_gpus() -> int:
-    """GPUs that the driver shows."""
-    try:
-        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        return 0
-    return listing.stdout.count("GPU ") if listing.returncode == 0 else 0

@@ -33,7 +33,7 @@ from vpeval.jobs import shared_disk, tasks
 from vpeval.jobs.backends.base import left_behind
 from vpeval.jobs.code import Maker
 from vpeval.jobs.dry_run import current_dry_run
-from vpeval.jobs.launch import launcher
+from vpeval.jobs.launch import jobs_on_gpus, launcher, request_gpus
 from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.shards import SHARDS, Shards, clear_unfinished
 from vpeval.jobs.stamps import NOT_MADE, STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
@@ -97,7 +97,7 @@ class Task:
     <work-dir> …``. `tables` are the files of the data directory that it needs besides utt2spk (None: all). `begin` puts
     into the work directory what the workers need besides their splits; `recover` saves what interrupted workers left
     there besides their shards and returns the utterances. `makes` is the word for a result in messages; `commands` make
-    targets by hand.
+    targets by hand. Where a worker can use a GPU, `jobs_per_gpu` is how many of them share one (0: any number).
     """
 
     name: str
@@ -109,6 +109,7 @@ class Task:
     recover: Callable[[Target], Collection[str]] = lambda target: ()
     makes: str = "result"
     commands: Callable[[Sequence[Target]], Sequence[Sequence[str]]] = lambda targets: ()
+    jobs_per_gpu: int | None = None
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -196,7 +197,7 @@ class _Batch:
         by_target = list(zip(self.targets, missing, strict=True))
         speech = [seconds for target, utts in by_target for seconds in _seconds(target, utts)]
         per_second = tasks.read_pace(pace)
-        ranges = tasks.cut([seconds / per_second for seconds in speech], self.nj, tasks.task_seconds())
+        ranges = tasks.cut([seconds / per_second for seconds in speech], self._workers, tasks.task_seconds())
         first = 0
         for target, utts in by_target:
             self._write_splits(target, utts, first, ranges)
@@ -253,13 +254,24 @@ class _Batch:
         found = self._cut_file.read_text()
         return found == self._describe_cut(int(found.split("\n")[0]))
 
+    @cached_property
+    def _launcher(self) -> list[str]:
+        """The words of the launcher with a request for GPUs, where the task can use them."""
+        words = launcher(self.cmd)
+        return words if self.task.jobs_per_gpu is None else request_gpus(words, self.task.jobs_per_gpu)
+
+    @cached_property
+    def _workers(self) -> int:
+        """How many tasks to work on at a time: on this machine, no more than its GPUs take."""
+        return min(self.nj, jobs_on_gpus(self._launcher) or self.nj)
+
     def _launch(self, count: int) -> None:
         works = [str(target.work) for target in self.targets]
         job = "JOB"
         while any(job in word for word in (str(self.log_dir), self.task.name, *self.task.command, *works)):
             job += "_"  # the launcher replaces this word everywhere, also in the path of a clone
         logs = str(self.log_dir / f"{self.task.name}.{job}.log")
-        words = launcher(self.cmd)
+        words = self._launcher
         if count > self.nj and "--max-jobs-run" not in words:
             words += ["--max-jobs-run", str(self.nj)]
         line = [*words, f"{job}=1:{count}", logs, *self.task.command, job, *works]

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 PATIENCE_SECONDS = 2.0
 
@@ -18,7 +18,8 @@ PATIENCE_SECONDS = 2.0
 class Guard:
     """Watches process groups, and ends them when this process ends for any reason."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: Collection[int] = ()) -> None:
+        """`files` stay open as long as the guard works, and with them the locks that this process has on them."""
         # A session of its own, so that what ends this process does not end the guard as well.
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", __file__],
@@ -26,6 +27,7 @@ class Guard:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            pass_fds=tuple(files),
         )
 
     def add(self, child: subprocess.Popen[bytes]) -> None:

@@ -1,8 +1,8 @@
 """The job launcher behind ``$cmd``: parse an array of commands, run it on a backend, and report what failed.
 
-``$cmd [--mem 4G] [--num-threads n] [--gpu n] [--max-jobs-run n] [--time 2:00:00] [JOB=1:N] <log> <command …>`` as in
-Kaldi. A word of the command that is a shell operator (``|``, ``>``, ``2>&1`` …) works as one; all others reach the
-command unchanged, with their blanks and quotes.
+``$cmd [--mem 4G] [--num-threads n] [--gpu n|auto] [--jobs-per-gpu n] [--max-jobs-run n] [--time 2:00:00] [JOB=1:N]
+<log> <command …>`` as in Kaldi. A word of the command that is a shell operator (``|``, ``>``, ``2>&1`` …) works as one;
+all others reach the command unchanged, with their blanks and quotes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from vpeval.core import gpus
 from vpeval.core.errors import InputError
 from vpeval.core.processes import alive
 from vpeval.jobs.backends.base import Backend, Ended
@@ -32,7 +33,8 @@ FREE_MEMORY_SELDOM = {
 """For training: giving memory back to the system after every step would cost a third of the time."""
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _OPERATOR = re.compile(r"\|\|?|&&|;|\d*(>>?|<)(&\d)?")
-_NUMBERS = ("--num-threads", "--gpu", "--max-jobs-run", "--num-nodes")
+_NUMBERS = ("--num-threads", "--jobs-per-gpu", "--max-jobs-run", "--num-nodes")
+_OWN = "run.py"
 _SLICE_SECONDS = 0.1
 
 
@@ -42,6 +44,29 @@ def launcher(cmd: str) -> list[str]:
         return shlex.split(cmd)
     except ValueError as error:
         raise InputError(f"launcher {cmd}: {error}") from None
+
+
+def request_gpus(words: Sequence[str], jobs_per_gpu: int) -> list[str]:
+    """The launcher `words`, asked for a GPU for each job where the machine has some; other requests in it hold.
+
+    Only a launcher of ours is asked, as others take a number.
+    """
+    if Path(words[0]).name != _OWN or "--gpu" in words:
+        return list(words)
+    share = [] if "--jobs-per-gpu" in words else ["--jobs-per-gpu", str(jobs_per_gpu)]
+    return [*words, "--gpu", "auto", *share]
+
+
+def jobs_on_gpus(words: Sequence[str]) -> int:
+    """How many jobs the GPUs of this machine take at a time for the launcher `words`; 0 where they set no limit."""
+
+    def option(name: str, default: str) -> str:
+        return words[words.index(name) + 1] if name in words[:-1] else default
+
+    count, share = option("--gpu", "0"), option("--jobs-per-gpu", "1")
+    if Path(words[0]).name != _OWN or count == "0" or not share.isdecimal() or option("--backend", "local") != "local":
+        return 0
+    return len(gpus.visible().names) // (int(count) if count.isdecimal() else 1) * int(share)
 
 
 def run_command(
@@ -73,6 +98,12 @@ class JobArray:
     words: tuple[str, ...]
     num_threads: int = 1
     gpus: int = 0
+    gpu_if_any: bool = False
+    """One GPU for each job, but only where the machine has some (``--gpu auto``)."""
+
+    jobs_per_gpu: int = 1
+    """0: any number."""
+
     max_jobs: int = 0
     mem: str = ""
     time: str = ""
@@ -122,7 +153,9 @@ def parse(arguments: Sequence[str]) -> JobArray:
         rest[0],
         tuple(rest[1:]),
         num_threads=max(1, int(options["--num-threads"])),
-        gpus=int(options["--gpu"]),
+        gpus=0 if options["--gpu"] == "auto" else int(options["--gpu"]),
+        gpu_if_any=options["--gpu"] == "auto",
+        jobs_per_gpu=int(options["--jobs-per-gpu"]),
         max_jobs=int(options["--max-jobs-run"]),
         mem=options["--mem"],
         time=options["--time"],
@@ -133,7 +166,8 @@ def parse(arguments: Sequence[str]) -> JobArray:
 def _parse_options(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """The options at the beginning, and the words after them."""
     rest = list(arguments)
-    options = {"--mem": "", "--num-threads": "1", "--gpu": "0", "--max-jobs-run": "0", "--time": "", "--num-nodes": "1"}
+    options = {"--mem": "", "--num-threads": "1", "--gpu": "0", "--jobs-per-gpu": "1", "--max-jobs-run": "0"}
+    options |= {"--time": "", "--num-nodes": "1"}
     while rest and rest[0].startswith("-"):
         if rest[0] not in options:
             raise InputError(f"unknown option {rest[0]}; there are {', '.join(options)}")
@@ -142,6 +176,8 @@ def _parse_options(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]
         options[rest[0]] = rest[1]
         if rest[0] in _NUMBERS and not re.fullmatch("[0-9]+", rest[1]):
             raise InputError(f"{rest[0]} {rest[1]}: expected a whole number")
+        if rest[0] == "--gpu" and not re.fullmatch("[0-9]+|auto", rest[1]):
+            raise InputError(f"--gpu {rest[1]}: expected a whole number, or auto: a GPU where the machine has some")
         del rest[:2]
     if options["--mem"]:
         parse_memory(options["--mem"])

@@ -26,6 +26,9 @@ _ENCODERS = {
     "whisper_frames": Deferred("vpeval.networks.whisper_frames", "WhisperFrames"),
     "phone_units": Deferred("vpeval.networks.units", "PhoneUnits"),
 }
+_ON_CPU = ("onnx", "f0_histogram")
+JOBS_PER_GPU = 2
+"""Jobs that share a GPU: while one of them prepares its next utterances or stores results, the other computes."""
 
 
 def find_config(path: Path) -> Path:
@@ -55,6 +58,15 @@ def read_settings(config: Path) -> dict[str, Any]:
 def encoder_class(config: Path) -> Deferred:
     """The class of an encoder of ours."""
     return choose(config, "encoder", _ENCODERS)
+
+
+def jobs_per_gpu(config: Path) -> int | None:
+    """How many jobs of an encoder share a GPU; 0 (any number) for a custom one, None for one that uses the CPU only."""
+    if encoder_program(config):
+        return 0
+    settings = read_settings(config)
+    on_cpu = settings.get("encoder") in _ON_CPU or settings.get("features") == "mfcc"
+    return None if on_cpu else JOBS_PER_GPU
 
 
 def encoder_program(config: Path) -> Path | None:

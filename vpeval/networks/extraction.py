@@ -20,7 +20,7 @@ from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.shards import Shards
 from vpeval.jobs.stamps import STAMP, is_current, why, write_stamp
-from vpeval.networks.configs import config_files, embeddings_directory, encoder_makers, stored_model
+from vpeval.networks.configs import config_files, embeddings_directory, encoder_makers, jobs_per_gpu, stored_model
 from vpeval.networks.encoders import stack_vectors
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ def extract_embeddings(conf: Path, out: Path, data: Sequence[Path], cmd: str, nj
     hashes = dict(find_model(model).files) if model else {}
     targets = [batch.target(path, out / path.name, files, makers, model=hashes) for path in data]
     command = batch.one_command("steps/extract_embeddings.py", "--cmd", cmd, "--nj", str(nj), str(conf), str(out))
-    task = replace(vector_task(_EMBEDDER, str(conf)), commands=command)
+    task = replace(vector_task(_EMBEDDER, str(conf)), commands=command, jobs_per_gpu=jobs_per_gpu(conf))
     return batch.run(task, targets, cmd, nj, out / "log")
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from vpeval.core import gpus
 from vpeval.core.errors import InputError
-from vpeval.core.processes import count_gpus, memory, parent_death_hook
+from vpeval.core.processes import memory, parent_death_hook
 from vpeval.jobs import guard
 from vpeval.jobs.backends.base import Backend, Ended, Snapshot
 from vpeval.jobs.launch import JobArray, parse_memory, parse_time
@@ -23,8 +24,12 @@ from vpeval.jobs.launch import JobArray, parse_memory, parse_time
 class Local(Backend):
     """Child processes of the launcher."""
 
-    def __init__(self, array: JobArray) -> None:
-        self._array, self._limit = array, parallel_jobs(array)
+    def __init__(self, array: JobArray, note: Callable[[str], None] = lambda sentence: None) -> None:
+        self._leases = gpus.Leases(gpus.visible() if array.gpus or array.gpu_if_any else gpus.Gpus())
+        present = len(self._leases.gpus.names)
+        self._array, self._limit, self._note = array, parallel_jobs(array, present), note
+        self._count = array.gpus or int(array.gpu_if_any and present > 0)
+        self._has_waited = False
         self._seconds = parse_time(array.time) if array.time else 0
         self._waiting: list[int] = []
         self._running: dict[int, _Running] = {}
@@ -33,11 +38,12 @@ class Local(Backend):
     @classmethod
     def make(cls, array: JobArray, conf: Path, note: Callable[[str], None]) -> Local:
         """There is nothing to set."""
-        return cls(array)
+        return cls(array, note)
 
     def begin(self, jobs: Sequence[int]) -> list[int]:
         """Start the guard."""
-        self._watch = guard.Guard()
+        # Should the launcher be killed, its GPUs are not free before the guard has ended the jobs.
+        self._watch = guard.Guard([self._leases.file] if self._count else [])
         return list(jobs)
 
     def submit(self, jobs: Sequence[int]) -> None:
@@ -59,6 +65,7 @@ class Local(Backend):
             code = its.child.wait()
             self._watch.remove(its.child)
             del self._running[job]
+            self._leases.give_back(job)
             _log_end(self._array, job, code, seconds)
             ended[job] = Ended(code, _out_of_time(self._array.time)) if late else Ended(code)
         self._fill()
@@ -69,6 +76,7 @@ class Local(Backend):
         if self._watch:
             self._watch.end([its.child for its in self._running.values()])
             self._watch = None
+        self._leases.close()
 
     def describe(self) -> str:
         """The commands."""
@@ -81,10 +89,24 @@ class Local(Backend):
     def _fill(self) -> None:
         assert self._watch
         while self._waiting and len(self._running) < self._limit:
+            variables = dict[str, str]()
+            if self._count:
+                names = self._leases.take(self._waiting[0], self._count, self._array.jobs_per_gpu)
+                if not names:
+                    self._note_wait()
+                    return
+                variables = self._leases.variables(names)
             job = self._waiting.pop(0)
-            slot = min(set(range(self._limit)) - {other.slot for other in self._running.values()})
-            self._running[job] = _Running(_start(self._array, job, slot), slot, time.time())
+            self._running[job] = _Running(_start(self._array, job, variables), time.time())
             self._watch.add(self._running[job].child)
+
+    def _note_wait(self) -> None:
+        """Say who has the GPUs, once, where it is not this launcher."""
+        holders = self._leases.holders()
+        if holders and not self._running and not self._has_waited:
+            self._has_waited = True
+            names = " and ".join(f"process {pid}" for pid in holders)
+            self._note(f"waiting for GPUs, which {names} of this machine {'have' if len(holders) > 1 else 'has'}")
 
 
 def _out_of_time(limit: str) -> str:
@@ -94,20 +116,16 @@ def _out_of_time(limit: str) -> str:
 @dataclass(frozen=True)
 class _Running:
     child: subprocess.Popen[bytes]
-    slot: int
     since: float
 
 
-def _start(array: JobArray, job: int, slot: int) -> subprocess.Popen[bytes]:
+def _start(array: JobArray, job: int, variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
     log = array.log_of(job)
     log.parent.mkdir(parents=True, exist_ok=True)
     line = array.shell_line(job)
-    environment = dict(os.environ)
+    environment = {**os.environ, **variables}
     for library in ("OMP", "OPENBLAS", "MKL"):
         environment[f"{library}_NUM_THREADS"] = str(array.num_threads)
-    if array.gpus:
-        first = slot * array.gpus
-        environment["CUDA_VISIBLE_DEVICES"] = ",".join(str(first + gpu) for gpu in range(array.gpus))
     with open(log, "wb") as file:
         file.write(f"# {line}\n# Started at {time.ctime()}\n#\n".encode())
         file.flush()
@@ -123,19 +141,21 @@ def _start(array: JobArray, job: int, slot: int) -> subprocess.Popen[bytes]:
         )
 
 
-def parallel_jobs(array: JobArray) -> int:
-    """How many jobs of an array run at a time on this machine."""
+def parallel_jobs(array: JobArray, present: int = 0) -> int:
+    """How many jobs of an array run at a time on this machine, with so many GPUs present."""
     if array.num_nodes > 1:
         raise InputError(f"--num-nodes {array.num_nodes}: this machine is one node; use a cluster (docs/cluster.md)")
     count = len(array.jobs)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     # Like Kaldi: a few jobs more than cores are started at once rather than in a short second round.
     limit = count if count < 1.4 * cores else cores
-    if array.gpus:
-        present = count_gpus()
-        if present < array.gpus:
-            raise InputError(f"--gpu {array.gpus}: this machine has {present} GPUs; leave it out to use the CPU")
-        limit = min(limit, present // array.gpus)
+    if present < array.gpus:
+        raise InputError(
+            f"--gpu {array.gpus}: {present} GPUs of this machine are visible; ask for fewer, see nvidia-smi -L and "
+            "CUDA_VISIBLE_DEVICES, or leave it out to use the CPU"
+        )
+    if array.jobs_per_gpu and present:
+        limit = min(limit, present // max(1, array.gpus) * array.jobs_per_gpu)
     if array.mem:
         total, free = memory()
         if total and parse_memory(array.mem) > total:

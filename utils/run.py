@@ -104,7 +104,9 @@ def main() -> int:
         print(f"run.py: {failure.describe()}", file=sys.stderr)
     if failures:
         logs = array.log.replace(array.name, "*") if array.name else array.log
-        print(f"run.py: {len(failures)} / {len(array.jobs)} failed, log is in {logs}", file=sys.stderr)
+        places = {failure.place for failure in failures}
+        where = f", all on {places.pop()}" if len(failures) > 1 and len(places) == 1 and places != {""} else ""
+        print(f"run.py: {len(failures)} / {len(array.jobs)} failed{where}, log is in {logs}", file=sys.stderr)
     return 1 if failures else 0
 
 

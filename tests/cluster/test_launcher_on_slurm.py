@@ -46,11 +46,13 @@ def test_jobs_run_on_the_cluster_and_logs_look_as_on_one_machine(launcher: Launc
 def test_a_failing_command_is_reported_with_the_end_of_its_log_and_the_others_go_on(launcher: Launcher) -> None:
     code, output = launcher.run(*LOG, "bash", "-c", "echo job JOB says no; touch JOB.out; ((JOB != 2)) || exit 7")
     assert (code, outputs(launcher.work_dir)) == (1, [f"{job}.out" for job in (1, 2, 3, 4)])
-    assert output.splitlines() == [
-        "run.py: job 2 failed with exit code 7; the end of log/x.2.log is:",
-        "  | job 2 says no",
-        "run.py: 1 / 4 failed, log is in log/x.*.log",
-    ]
+    found = re.fullmatch(
+        r"run.py: job 2: failed with exit code 7 on (n[123]); tried once more elsewhere\n"
+        r"run.py: job 2 failed with exit code 7 on (n[123]); the end of log/x.2.log is:\n  \| job 2 says no\n"
+        r"run.py: 1 / 4 failed, log is in log/x.\*.log\n",
+        output,
+    )
+    assert found and found[1] != found[2]
 
 
 def test_more_jobs_than_an_array_may_have_go_into_several(make_cluster: Callable[..., Cluster], tmp_path: Path) -> None:
@@ -118,11 +120,24 @@ def test_cancelling_the_array_ends_the_launcher(launcher: Launcher) -> None:
     assert launcher.cluster.jobs() == [] and launcher.left() == []
 
 
-def test_a_task_beyond_its_memory_is_named_with_the_remedy(launcher: Launcher) -> None:
-    hungry = "import time; x = bytearray(300 << 20); time.sleep(100)"
-    job = f"[ JOB = 2 ] && exec python3 -c '{hungry}'; sleep 100"
-    code, output = launcher.run("--mem", "100M", *LOG, "bash", "-c", job)
-    assert code == 1
+HUNGRY = "[ JOB = 2 ] && exec python3 -c 'import time; x = bytearray(150 << 20); time.sleep(4)'; touch JOB.out"
+
+
+def test_a_task_beyond_its_memory_is_tried_with_more_and_ends_no_other(launcher: Launcher) -> None:
+    code, output = launcher.run("--mem", "50M", *LOG, "bash", "-c", HUNGRY)
+    assert code == 0 and len(outputs(launcher.work_dir)) == 3
+    assert re.fullmatch(
+        r"run.py: job 2: needed more than its memory \(50M\) on n[123]; submitted again with 2 times as much\n"
+        r"run.py: job 2: needed more than its memory \(100M\) on n[123]; submitted again with 4 times as much\n",
+        output,
+    )
+    assert launcher.cluster.jobs() == [] and launcher.left() == []
+
+
+def test_a_task_beyond_all_memory_is_named_with_the_remedy_when_the_others_have_ended(launcher: Launcher) -> None:
+    launcher.settings["growth"] = 2
+    code, output = launcher.run("--mem", "50M", *LOG, "bash", "-c", HUNGRY)
+    assert code == 1 and len(outputs(launcher.work_dir)) == 3
     assert re.search(r"run.py: job 2 needed more than its memory \(100M\) on n[123]; give it more --mem", output)
     assert launcher.cluster.jobs() == [] and launcher.left() == []
 

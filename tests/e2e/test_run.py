@@ -115,7 +115,7 @@ def test_under_slurm_the_results_are_the_same(finished, make_clone):
         pytest.skip(f"needs Slurm, and there is no {', '.join(missing)}; tests/install_slurm.sh installs it")
     clone = make_clone("slurm")
     conf = clone.path / "conf/slurm.conf"
-    conf.write_text(conf.read_text().replace("mem: ''  ", "mem: 2G  ").replace("poll_seconds: 5", "poll_seconds: 1"))
+    conf.write_text(conf.read_text().replace("mem: ''  ", "mem: 2G  ").replace("poll_seconds: 6", "poll_seconds: 1"))
     with tempfile.TemporaryDirectory(prefix="vp-slurm-") as work_dir:
         cluster = Cluster(Path(work_dir) / "0")
         try:

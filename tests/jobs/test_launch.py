@@ -3,6 +3,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from vpeval.core.gpus import Leases, visible
 from vpeval.core.processes import alive
 from vpeval.jobs import launch
 from vpeval.jobs.backends import local
-from vpeval.jobs.backends.base import Backend, Ended, Snapshot
+from vpeval.jobs.backends.base import Attempt, Backend, Ended, Snapshot
 from vpeval.jobs.launch import JobArray, parse
 from vpeval.jobs.progress import Progress, last_progress
 
@@ -321,13 +322,13 @@ class Scripted(Backend):
     def make(cls, array: JobArray, conf: Path, note: object) -> "Scripted":
         return cls()
 
-    def submit(self, jobs) -> None:
-        self.submitted.append(list(jobs))
+    def submit(self, attempts: Sequence[Attempt]) -> None:
+        self.submitted.append([attempt.job for attempt in attempts])
 
     def poll(self) -> Snapshot:
         return Snapshot(ended=self.ends.pop(0))
 
-    def end(self) -> None:
+    def end(self, hurry: bool) -> None:
         self.is_over = True
 
     def describe(self) -> str:

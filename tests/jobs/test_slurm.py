@@ -1,7 +1,9 @@
 """What is given to Slurm and what its answers mean; a real cluster is used in tests/cluster."""
 
+import getpass
 import shlex
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +11,11 @@ import pytest
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.jobs import launch
-from vpeval.jobs.backends.base import Ended, left_behind, make_backend
-from vpeval.jobs.backends.slurm import Control
+from vpeval.jobs.backends import slurm_client
+from vpeval.jobs.backends.base import NOT_VISIBLE, Attempt, Ended, left_behind, make_backend
+from vpeval.jobs.backends.slurm_client import Entries, Entry
+from vpeval.jobs.backends.slurm_control import Control
 from vpeval.jobs.backends.slurm_tasks import (
-    Entry,
     Request,
     Settings,
     Status,
@@ -25,7 +28,7 @@ from vpeval.jobs.backends.slurm_tasks import (
 from vpeval.jobs.launch import JobArray, parse
 
 CONF = Path(__file__).resolve().parents[2] / "conf/slurm.conf"
-REQUEST = Request("2G", "1:00:00", Path("/shared/log/.x.slurm"), visible_seconds=60, poll_seconds=5)
+REQUEST = Request(Path("/shared/log/.x.slurm"), visible_seconds=60, poll_seconds=5)
 
 
 def settings(tmp_path: Path, **changes: str) -> Settings:
@@ -34,21 +37,53 @@ def settings(tmp_path: Path, **changes: str) -> Settings:
     return Settings.read(tmp_path / "slurm.conf")
 
 
+def options_of(words: str, chosen: Settings) -> list[str]:
+    array = parse(shlex.split(f"{words} x.log true"))
+    return sbatch_options(array, chosen, chosen.mem_of(array), chosen.time_of(array))
+
+
 def test_options_are_put_into_the_words_of_sbatch(tmp_path: Path) -> None:
-    plain = sbatch_options(parse(["x.log", "true"]), settings(tmp_path))
+    plain = options_of("", settings(tmp_path))
     assert plain == ["--cpus-per-task=1", "--nodes=1", "--ntasks-per-node=1", "--no-requeue"]
-    array = parse(shlex.split("--mem 1500M --num-threads 4 --gpu 2 --time 1-12 --num-nodes 3 x.log true"))
     chosen = settings(
-        tmp_path, partition="cpu", account="me", gpu_partition="gpu", gpu_type="a100", mem="9G", extra="['--qos=long']"
+        tmp_path, partition="cpu", account="me", gpu_partition="gpu", gpu_type="a100", mem="9G", extra="['--nice=9']"
     )
-    assert sbatch_options(array, chosen) == [
+    assert options_of("--mem 1500M --num-threads 4 --gpu 2 --time 1-12 --num-nodes 3", chosen) == [
         *("--cpus-per-task=4", "--nodes=3", "--ntasks-per-node=1", "--mem=1536000K", "--time=1-12"),
-        *("--gres=gpu:a100:2", "--partition=gpu", "--account=me", "--no-requeue", "--qos=long"),
+        *("--gres=gpu:a100:2", "--partition=gpu", "--account=me", "--no-requeue", "--nice=9"),
     ]
-    options = sbatch_options(
-        parse(["--gpu", "1", "x.log", "true"]), settings(tmp_path, partition="cpu", mem="9G", time="'60'")
-    )
+    options = options_of("--gpu 1", settings(tmp_path, partition="cpu", mem="9G", time="'60'"))
     assert {"--gres=gpu:1", "--partition=cpu", "--mem=9437184K", "--time=60"} <= set(options)
+
+
+def test_jobs_with_gpus_have_settings_of_their_own_and_the_others_where_there_are_none(tmp_path: Path) -> None:
+    ours = {"account": "cpu-hours", "qos": "long", "constraint": "avx512", "time": "'60'", "extra": "['--nice=9']"}
+    theirs = {"gpu_account": "gpu-hours", "gpu_qos": "gpu", "gpu_mem": "64G", "gpu_extra": "['--exclude=g7']"}
+    chosen = settings(tmp_path, **ours, **theirs)
+    assert options_of("", chosen)[3:] == [
+        *("--time=60", "--account=cpu-hours", "--qos=long", "--constraint=avx512", "--no-requeue", "--nice=9")
+    ]
+    assert options_of("--gpu 1", chosen)[3:] == [
+        *("--mem=67108864K", "--time=60", "--gres=gpu:1", "--account=gpu-hours", "--qos=gpu", "--constraint=avx512"),
+        *("--no-requeue", "--nice=9", "--exclude=g7"),
+    ]
+
+
+def test_a_configuration_of_before_needs_no_new_lines(tmp_path: Path) -> None:
+    kept = ("partition", "mem", "poll", "attempts", "growth", "hang", "visible", "patience")
+    lines = [line for line in CONF.read_text().splitlines() if line.startswith(kept)]
+    (tmp_path / "slurm.conf").write_text("\n".join(lines))
+    assert options_of("--gpu 1", Settings.read(tmp_path / "slurm.conf"))[3:] == ["--gres=gpu:1", "--no-requeue"]
+
+
+def test_variables_of_a_site_reach_slurm_and_those_of_a_job_around_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = {"SLURM_CONF": "/etc/x", "SLURM_JWT": "ey", "SBATCH_ACCOUNT": "me", "SBATCH_PARTITION": "p", "HOME": "/h"}
+    dropped = {"SLURM_JOB_ID": "1", "SLURM_MEM_PER_NODE": "9", "SLURMD_NODENAME": "n", "SBATCH_MEM_PER_CPU": "1"}
+    dropped |= {"SBATCH_OUTPUT": "x", "SBATCH_WAIT": "1", "SBATCH_REQUEUE": "1", "SQUEUE_FORMAT": "%i"}
+    for name, value in (kept | dropped).items():
+        monkeypatch.setenv(name, value)
+    ours = slurm_client.variables()
+    assert kept.items() <= ours.items() and not dropped.keys() & ours.keys()
 
 
 @pytest.mark.parametrize(
@@ -56,6 +91,9 @@ def test_options_are_put_into_the_words_of_sbatch(tmp_path: Path) -> None:
     [
         ({"extra": "'--qos=long'"}, "'extra' must be of type list"),
         ({"extra": "[qos]"}, "'extra' must be a list of options of sbatch"),
+        ({"gpu_extra": "[qos]"}, "'gpu_extra' must be a list of options of sbatch"),
+        ({"growth": "0"}, "'growth' must be greater than 0"),
+        ({"gpu_time": "soon"}, "slurm.conf: gpu_time soon: expected minutes"),
         ({"poll_seconds": "0"}, "'poll_seconds' must be greater than 0"),
         ({"attempts": "0"}, "'attempts' must be greater than 0"),
         ({"mem": "lots"}, "slurm.conf: mem lots: expected a number with K, M, G or T"),
@@ -91,22 +129,23 @@ def test_a_task_does_the_job_of_its_line_and_leaves_a_status(tmp_path: Path, mon
     control = run_task(words, tmp_path, monkeypatch, 2)
     assert f"\nthis is 5 in {tmp_path}\n" in (tmp_path / "log/x.5.log").read_text()
     assert "# Ended (code 3) at " in (tmp_path / "log/x.5.log").read_text()
-    control.read_statuses()
-    assert control.statuses == {5: [Status(5, 1, 3, "n2")]}
+    control.read_statuses([1])
+    ((found,),) = control.statuses.values()
+    assert replace(found, seconds=0) == Status(5, 1, 3, 0, "n2")
     assert list((control.path / "out").iterdir()) == []
 
 
 def test_a_status_counts_by_what_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     control = run_task(["JOB=1:9", "log/x.JOB.log", "true"], tmp_path, monkeypatch, 1)
-    half = control.path / "status/7.1"
+    half = control.path / "status/1/7"
     half.write_text("0 1")
-    (control.path / "status/5.1.33.tmp").write_text("0 12 n1\n")
-    control.read_statuses()
+    (control.path / "status/1/5.33.tmp").write_text("0 12 n1\n")
+    control.read_statuses([1])
     assert control.statuses.keys() == {1}
     half.write_text("0 12 n1\n")
-    control.read_statuses()
-    control.read_statuses()
-    assert control.statuses == {1: [Status(1, 1, 0, "n2")], 7: [Status(7, 1, 0, "n1")]}
+    control.read_statuses([1])
+    control.read_statuses([1])
+    assert control.statuses.keys() == {1, 7} and control.statuses[7] == [Status(7, 1, 0, 12, "n1")]
 
 
 def test_a_run_is_known_by_its_logs_and_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +166,7 @@ def test_a_run_is_known_by_its_logs_and_its_command(tmp_path: Path, monkeypatch:
 
 
 SQUEUE = """#!/usr/bin/env bash
-[ -e cancelled ] || echo "7|1|1|RUNNING|None|n1"
+[ -e cancelled ] || echo "7|1|1|RUNNING|n1|500M|1:00:00|None"
 """
 
 
@@ -149,10 +188,10 @@ def test_jobs_that_were_left_behind_are_cancelled_and_forgotten(
 ) -> None:
     log = leave_behind(parse(["JOB=1:2", "log/x.JOB.log", "true"]), tmp_path, monkeypatch)
     notes: list[str] = []
-    jobs = left_behind(log)
+    jobs, name = left_behind(log), Control.for_log(log).name
     assert jobs
     jobs.clear(notes.append)
-    assert (tmp_path / "cancelled").read_text() == "7\n"
+    assert (tmp_path / "cancelled").read_text() == f"--user={getpass.getuser()} --name={name}\n"
     (note,) = notes
     assert note.startswith("1 jobs of an earlier, different call were still there (x-")
     assert left_behind(log) is None and not list((tmp_path / "log").iterdir())
@@ -169,16 +208,27 @@ def test_jobs_that_cannot_be_cancelled_are_not_forgotten(tmp_path: Path, monkeyp
 
 
 def entry(state: str, reason: str = "None") -> Entry:
-    return Entry("12", 3, 1, state, reason, "n2")
+    return Entry("12", state, reason, "n2", "2G", "1:00:00")
+
+
+def test_waiting_tasks_are_known_from_one_line() -> None:
+    lines = ["7|1|2|RUNNING|n1|500M|1:00:00|None", "7|3,5-6%4|2|PENDING||500M|1:00:00|Resources"]
+    lines += ["8|N/A|3|CANCELLED||500M|1:00:00|Resources", "9|4|(null)|RUNNING|n1|500M|1:00:00|None"]
+    found = Entries(lines)
+    assert found.live == 4 and found.submissions == {2, 3}
+    first, waiting, gone = found.get(2, 1), found.get(2, 6), found.get(3, 17)
+    assert first and (first.state, first.node, first.throttle) == ("RUNNING", "n1", 0)
+    assert waiting and (waiting.state, waiting.reason, waiting.throttle) == ("PENDING", "Resources", 4)
+    assert gone and gone.state == "CANCELLED" and found.get(2, 4) is None
 
 
 def status(code: int) -> Status:
-    return Status(3, 1, code, "n2")
+    return Status(3, 1, code, 7, "n2")
 
 
 def test_a_command_that_failed_has_its_own_exit_code_also_when_slurm_has_forgotten_it() -> None:
-    assert end_of_task(entry("FAILED"), status(7), [], REQUEST) == Ended(7)
-    assert end_of_task(None, status(7), [], REQUEST) == Ended(7)
+    assert end_of_task(entry("FAILED"), status(7), [], REQUEST) == Ended(7, place="n2")
+    assert end_of_task(None, status(7), [], REQUEST) == Ended(7, place="n2")
 
 
 @pytest.mark.parametrize("state", ["PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "A_STATE_OF_THE_FUTURE"])
@@ -188,18 +238,30 @@ def test_nothing_is_said_before_the_scheduler_has_ended_a_task(state: str) -> No
 
 def test_the_reason_of_the_scheduler_comes_before_the_code_of_a_command_that_it_ended() -> None:
     memory = end_of_task(entry("OUT_OF_MEMORY"), status(137), [], REQUEST)
-    assert memory == Ended(1, "needed more than its memory (2G) on n2; give it more --mem", ends_all=True)
-    late = end_of_task(entry("TIMEOUT"), status(143), [], REQUEST)
-    assert (
-        late
-        and late.ends_all
-        and late.reason.startswith("was ended after its time (1:00:00) on n2; give it more --time")
+    assert memory == Ended(
+        1, "needed more than its memory (2G) on n2", place="n2", lacks="mem", remedy="give it more --mem"
     )
+    late = end_of_task(entry("TIMEOUT"), status(143), [], REQUEST)
+    assert late and late.lacks == "time"
+    assert late.reason == "was ended after its time (1:00:00) on n2" and late.remedy.startswith("give it more --time")
     lost = end_of_task(entry("NODE_FAIL"), None, [], REQUEST)
-    assert lost == Ended(1, "was lost with its node n2", again=True)
+    assert lost == Ended(1, "was lost with its node n2", place="n2", again=True)
     assert end_of_task(entry("PREEMPTED"), None, [], REQUEST) == Ended(
         1, "had to give way to another job on n2", again=True
     )
+
+
+def test_a_job_that_does_not_see_its_work_may_see_it_on_another_node() -> None:
+    end = end_of_task(entry("FAILED"), status(NOT_VISIBLE), [], REQUEST)
+    assert end == Ended(NOT_VISIBLE, "did not find its work on n2 (see its log)", place="n2", again=True)
+
+
+def test_a_process_of_a_training_on_several_nodes_that_is_killed_is_like_a_lost_node() -> None:
+    nodes = replace(REQUEST, num_nodes=2)
+    end = end_of_task(entry("FAILED"), status(137), [], nodes)
+    assert end == Ended(137, "lost a process on one of its nodes (exit code 137)", again=True)
+    assert end_of_task(entry("FAILED"), status(1), [], nodes) == Ended(1)
+    assert end_of_task(entry("FAILED"), status(137), [], REQUEST) == Ended(137, place="n2")
 
 
 @pytest.mark.parametrize(
@@ -215,7 +277,7 @@ def test_memory_is_known_from_the_words_of_slurm_in_the_log(tmp_path: Path, line
     log = tmp_path / "x.log"
     log.write_text(f"# x\nprogress: 1/2\n{line}\n")
     end = end_of_task(entry("FAILED"), status(137), [tmp_path / "nowhere", log], REQUEST)
-    assert end and end.ends_all is is_memory and (is_memory or end == Ended(137))
+    assert end and (end.lacks == "mem") is is_memory and (is_memory or end == Ended(137, place="n2"))
 
 
 @pytest.mark.parametrize("reason", ["JobHeldUser", "JobHeldAdmin", "PartitionDown", "PartitionTimeLimit", "InvalidQOS"])
@@ -245,7 +307,8 @@ def test_a_status_has_the_time_to_become_visible() -> None:
 def test_one_cancelled_job_is_tried_again_and_all_of_them_are_not() -> None:
     gone = entry("CANCELLED")
     assert cancelled({1: gone, 2: entry("RUNNING")}, False) == {1: Ended(1, "was cancelled", again=True)}
-    assert cancelled({1: gone}, True)[1].again
+    assert cancelled({1: gone}, True)[1].again  # the only one that the limit allows to run
+    assert cancelled({1: gone, 2: gone}, True)[1].ends_all
     assert cancelled({1: entry("RUNNING")}, False) == {}
     # Those that ran are about to end; their state does not show why yet.
     both = cancelled({1: gone, 2: entry("COMPLETING")}, False)
@@ -310,7 +373,7 @@ def test_a_launcher_resumes_the_jobs_of_one_that_died(slurm: Path, tmp_path: Pat
     command = "echo JOB >>JOB.out"
     array = parse(["JOB=1:3", "log/x.JOB.log", "bash", "-c", command])
     dead = make_backend("slurm", array, CONF, print)
-    dead.submit(dead.begin([1, 2]))
+    dead.submit([Attempt(job) for job in dead.begin([1, 2])])
     Control.for_log(array.log_of("array")).lock.unlink()  # as if its process had ended
     notes: list[str] = []
     assert launch_jobs(command, notes.append) == []

@@ -12,8 +12,6 @@ import re
 import shlex
 import signal
 import subprocess
-import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,8 +20,9 @@ from pathlib import Path
 from vpeval.core import gpus
 from vpeval.core.errors import InputError
 from vpeval.core.processes import alive
-from vpeval.jobs.backends.base import Backend, Ended
+from vpeval.jobs.backends.base import Attempt, Backend, Ended
 from vpeval.jobs.progress import Meter, Progress
+from vpeval.jobs.retries import Retries
 
 FREE_MEMORY_SELDOM = {
     "MALLOC_MMAP_THRESHOLD_": "4294967296",
@@ -35,7 +34,6 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _OPERATOR = re.compile(r"\|\|?|&&|;|\d*(>>?|<)(&\d)?")
 _NUMBERS = ("--num-threads", "--jobs-per-gpu", "--max-jobs-run", "--num-nodes")
 _OWN = "run.py"
-_SLICE_SECONDS = 0.1
 
 
 def launcher(cmd: str) -> list[str]:
@@ -225,6 +223,7 @@ class Failure:
     code: int
     log: Path
     reason: str = ""
+    place: str = ""
 
     def describe(self) -> str:
         """The job, how it ended, the end of its log, and where the log is."""
@@ -233,7 +232,13 @@ class Failure:
         tail = "".join(f"\n  | {line}" for line in lines[-5:])
         if self.reason and not tail:
             return f"job {self.job} {self.reason}"
-        return f"job {self.job} {self.reason or how}; the end of {self.log} is:{tail or ' empty'}"
+        where = f" on {self.place}" if self.place and not self.reason else ""
+        return f"job {self.job} {self.reason or how}{where}; the end of {self.log} is:{tail or ' empty'}"
+
+
+def _failure(array: JobArray, job: int, end: Ended) -> Failure:
+    reason = "; ".join(part for part in (end.reason, end.remedy) if part)
+    return Failure(job, end.code, array.log_of(job), reason, end.place)
 
 
 class Interrupted(Exception):
@@ -252,34 +257,37 @@ def run(
 ) -> list[Failure]:
     """Have `backend` run the jobs; return those that failed.
 
-    Jobs that the backend lost are submitted again, as often as it allows, and `note` gets a sentence about them. When a
-    job fails for a reason that affects all jobs, or this process is stopped, the others are ended as well.
+    Jobs may be tried again (`vpeval.jobs.retries`), and `note` gets sentences about them. When a job fails for a reason
+    that affects all jobs, or this process is stopped, the others are ended as well.
     """
-    left, failures, attempts = set(array.jobs), list[Failure](), Counter(array.jobs)
-    meter, began = Meter(array.log_of, len(array.jobs)), time.monotonic()
+    left, failures, clock = set(array.jobs), list[Failure](), backend.clock
+    retries, meter, began = Retries(backend.attempts, backend.growth, note), Meter(array.log_of, len(left)), clock.now()
     with _stops() as stops:
+        backend.stops, hurry = stops, False
         try:
-            backend.submit(backend.begin(array.jobs))
+            backend.submit([Attempt(job) for job in backend.begin(array.jobs)])
             while left:
                 # Often at first, as short jobs end soon; after a day a few seconds do not matter.
-                _sleep(min(backend.poll_seconds, max(0.3, (time.monotonic() - began) / 20)), stops)
+                if number := clock.wait(min(backend.poll_seconds, max(0.3, (clock.now() - began) / 20)), stops):
+                    raise Interrupted(number)
                 snapshot = backend.poll()
-                lost = {
-                    job: end for job, end in snapshot.ended.items() if end.again and attempts[job] < backend.attempts
-                }
-                ended = {job: end for job, end in snapshot.ended.items() if job not in lost}
-                left -= ended.keys()
-                bad = {job: end for job, end in ended.items() if end.code or end.reason}
-                failures += [Failure(job, end.code, array.log_of(job), end.reason) for job, end in bad.items()]
-                show(meter.read(snapshot, len(failures)))
+                verdict = retries.judge(snapshot)
+                left -= verdict.ended.keys()
+                bad = {job: end for job, end in verdict.ended.items() if end.failed}
+                failures += [_failure(array, job, end) for job, end in bad.items()]
+                show(meter.read(snapshot.running, verdict.ended, len(failures)))
                 if any(end.ends_all for end in bad.values()):
                     break
-                if lost:
-                    _report_lost(lost, note)
-                    attempts.update(lost.keys())
-                    backend.submit(sorted(lost))
+                if verdict.excluded is not None:
+                    backend.exclude(verdict.excluded)
+                if verdict.again:
+                    backend.submit(verdict.again)
+        except Interrupted:
+            hurry = True
+            raise
         finally:
-            backend.end()
+            backend.end(hurry)
+    retries.summarize()
     return sorted(failures, key=lambda failure: failure.job)
 
 
@@ -298,35 +306,6 @@ def _stops() -> Iterator[Callable[[], int]]:
     finally:
         for number, handler in old_handlers.items():
             signal.signal(number, handler)
-
-
-def _sleep(seconds: float, stops: Callable[[], int]) -> None:
-    until = time.monotonic() + seconds
-    while True:
-        if number := stops():
-            raise Interrupted(number)
-        if (left := until - time.monotonic()) <= 0:
-            return
-        time.sleep(min(left, _SLICE_SECONDS))
-
-
-def _report_lost(lost: Mapping[int, Ended], note: Callable[[str], None]) -> None:
-    """One sentence for every way in which jobs were lost."""
-    for reason in dict.fromkeys(end.reason for end in lost.values()):
-        note(f"{name_jobs([job for job, end in lost.items() if end.reason == reason])}: {reason}; submitted again")
-
-
-def name_jobs(jobs: Sequence[int]) -> str:
-    """Some jobs in words.
-
-    >>> name_jobs([3]), name_jobs([3, 5]), name_jobs(range(1, 10))
-    ('job 3', 'jobs 3, 5', 'jobs 1, 2, 3 … 9 (9 of them)')
-    """
-    if len(jobs) == 1:
-        return f"job {jobs[0]}"
-    if len(jobs) < 5:
-        return f"jobs {', '.join(map(str, jobs))}"
-    return f"jobs {', '.join(map(str, jobs[:3]))} … {jobs[-1]} ({len(jobs)} of them)"
 
 
 def _orphan_check() -> Callable[[], bool]:

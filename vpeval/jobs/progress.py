@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from vpeval.core.files import write_text
-from vpeval.jobs.backends.base import Snapshot
 
 _PROGRESS = re.compile(rb"^progress: (\d+)/(\d+)$", re.MULTILINE)
 _LOGS_PER_READING = 50
@@ -46,22 +45,21 @@ class Meter:
     def __init__(self, log_of: Callable[[int], Path], jobs: int) -> None:
         self._log_of, self._jobs = log_of, jobs
         self._counts: dict[int, tuple[int, int]] = {}
-        self._begun: set[int] = set()
+        self._done = self._total = self._ended = 0
         self._turn: list[int] = []
-        self._ended = 0
 
-    def read(self, snapshot: Snapshot, failed: int) -> Progress:
-        """The progress after `snapshot`."""
-        ended = [job for job, end in snapshot.ended.items() if not end.again]
+    def read(self, running: Collection[int], ended: Collection[int], failed: int) -> Progress:
+        """The progress, with the jobs that run and those that have ended for good since the last time."""
         self._ended += len(ended)
-        self._turn = [job for job in self._turn if job in snapshot.running] or sorted(snapshot.running)
+        self._turn = [job for job in self._turn if job in running] or sorted(running)
         now, self._turn = self._turn[:_LOGS_PER_READING], self._turn[_LOGS_PER_READING:]
         for job in (*ended, *now):
             if counts := last_progress(self._log_of(job)):
+                before = self._counts.get(job, (0, 0))
+                self._done, self._total = self._done + counts[0] - before[0], self._total + counts[1] - before[1]
                 self._counts[job] = counts
-        running = len(snapshot.running)
-        done, total = (sum(counts[which] for counts in self._counts.values()) for which in (0, 1))
-        return Progress(self._jobs - self._ended - running, running, failed, self._ended, done, total)
+        pending = self._jobs - self._ended - len(running)
+        return Progress(pending, len(running), failed, self._ended, self._done, self._total)
 
 
 def log_skipped(log: logging.Logger, count: int, what: str) -> None:

@@ -1,12 +1,14 @@
 """The interface between the launcher and the place where jobs run: one small class.
 
-`vpeval.jobs.launch.run` decides what to do: which jobs, which of them again, when to stop. A backend does it:
+`vpeval.jobs.launch.run` decides what to do: which jobs, which of them again (`vpeval.jobs.retries`), when to stop. A
+backend does it:
 `vpeval.jobs.backends.local` on this machine, `vpeval.jobs.backends.slurm` on a cluster. Another scheduler is another
 subclass of `Backend` and an entry in `BACKENDS`.
 """
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +21,9 @@ from vpeval.core.lazy import Deferred
 if TYPE_CHECKING:
     from vpeval.jobs.launch import JobArray
 
+NOT_VISIBLE = 75
+"""Exit code of a job that does not see its work, which another node may: "temporary failure" of sysexits.h."""
+_SLICE_SECONDS = 0.1
 BACKENDS = {
     "local": Deferred("vpeval.jobs.backends.local", "Local"),
     "slurm": Deferred("vpeval.jobs.backends.slurm", "Slurm"),
@@ -26,28 +31,63 @@ BACKENDS = {
 """Subclasses of `Backend` by their names in ``--backend``."""
 
 
+class Clock:
+    """Time as the launcher sees it; a simulation has one of its own."""
+
+    def now(self) -> float:
+        """Seconds since some moment."""
+        return time.monotonic()
+
+    def wait(self, seconds: float, stops: Callable[[], int]) -> int:
+        """Sleep, but no longer than until `stops` gives a signal; return that, or 0."""
+        until = self.now() + seconds
+        while not (number := stops()) and (left := until - self.now()) > 0:
+            time.sleep(min(left, _SLICE_SECONDS))
+        return number
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A job to be started: not on the places `avoid`, with so many times the memory and time that was asked for."""
+
+    job: int
+    avoid: frozenset[str] = frozenset()
+    mem: int = 1
+    time: int = 1
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a job ended.
 
     `reason` is empty when the command itself succeeded or failed, and then `code` shows which. Otherwise it continues a
-    sentence that begins with "job 3": what happened to the job and what to do. `again`: the job did nothing wrong, and
-    another attempt may succeed. `ends_all`: the reason affects all other jobs as well, which are then ended.
+    sentence that begins with "job 3": what happened to the job; `remedy` is what to do if it is not tried again.
+    `place` is the node or GPU that it ran on, if there are others like it and it may be at fault. `again`: the job did
+    nothing wrong, and another attempt may succeed. `lacks`: it may succeed with more "mem" or "time". `ends_all`: the
+    reason affects all other jobs as well, which are then ended.
     """
 
     code: int = 0
     reason: str = ""
+    place: str = ""
     again: bool = False
+    lacks: str = ""
+    remedy: str = ""
     ends_all: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether it did not succeed."""
+        return bool(self.code or self.reason)
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the jobs are doing; a job that has ended is listed once."""
+    """What the jobs are doing; a job that has ended is listed once. `places` are those on which jobs run."""
 
-    pending: frozenset[int] = frozenset()
     running: frozenset[int] = frozenset()
     ended: Mapping[int, Ended] = field(default_factory=dict)
+    places: frozenset[str] = frozenset()
 
 
 class LeftBehind(Protocol):
@@ -61,7 +101,10 @@ class Backend(ABC):
     """A place where the jobs of one array run."""
 
     attempts = 1  # how often a job is started that ends through no fault of its own
+    growth = 1  # how many times its memory or time a job gets at most that lacked it
     poll_seconds = 0.1  # how long to wait between two calls of `poll`, at most
+    clock = Clock()
+    stops: Callable[[], int] = staticmethod(lambda: 0)  # gives the signal by which the launcher is to stop; set by it
 
     @classmethod
     @abstractmethod
@@ -78,16 +121,20 @@ class Backend(ABC):
         return list(jobs)
 
     @abstractmethod
-    def submit(self, jobs: Sequence[int]) -> None:
-        """Accept jobs, to run as soon as possible; called again for lost jobs."""
+    def submit(self, attempts: Sequence[Attempt]) -> None:
+        """Accept jobs, to run as soon as possible; called again for jobs that are tried again, which come first."""
+
+    def exclude(self, places: frozenset[str]) -> None:
+        """Start no more jobs on exactly these places, which are those that `Ended` and `Snapshot` name."""
+        raise NotImplementedError(f"{type(self).__name__} names places, but cannot leave them out")
 
     @abstractmethod
     def poll(self) -> Snapshot:
         """What the submitted jobs do now; must be fast, whatever their number."""
 
     @abstractmethod
-    def end(self) -> None:
-        """End what still runs, wait for it, and clean up; called once, in any case."""
+    def end(self, hurry: bool) -> None:
+        """End what still runs, wait for it, and clean up; called once, in any case; with `hurry` within two seconds."""
 
     @abstractmethod
     def describe(self) -> str:

@@ -17,7 +17,7 @@ from vpeval.core import gpus
 from vpeval.core.errors import InputError
 from vpeval.core.processes import memory, parent_death_hook
 from vpeval.jobs import guard
-from vpeval.jobs.backends.base import Backend, Ended, Snapshot
+from vpeval.jobs.backends.base import Attempt, Backend, Ended, Snapshot
 from vpeval.jobs.launch import JobArray, parse_memory, parse_time
 
 
@@ -46,9 +46,9 @@ class Local(Backend):
         self._watch = guard.Guard([self._leases.file] if self._count else [])
         return list(jobs)
 
-    def submit(self, jobs: Sequence[int]) -> None:
+    def submit(self, attempts: Sequence[Attempt]) -> None:
         """Start as many as the machine has resources for."""
-        self._waiting += jobs
+        self._waiting += [attempt.job for attempt in attempts]
         self._fill()
 
     def poll(self) -> Snapshot:
@@ -69,9 +69,9 @@ class Local(Backend):
             _log_end(self._array, job, code, seconds)
             ended[job] = Ended(code, _out_of_time(self._array.time)) if late else Ended(code)
         self._fill()
-        return Snapshot(frozenset(self._waiting), frozenset(self._running), ended)
+        return Snapshot(frozenset(self._running), ended)
 
-    def end(self) -> None:
+    def end(self, hurry: bool) -> None:
         """Stop what runs."""
         if self._watch:
             self._watch.end([its.child for its in self._running.values()])

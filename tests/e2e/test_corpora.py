@@ -91,6 +91,15 @@ def test_the_replica_of_vpc2020_goes_through_all_stages_and_says_that_its_protoc
     }
 
 
+def test_training_sets_that_no_attacker_learns_from_stay_as_they_are(clone):
+    anonymised = clone.path / "data/tiny_train_template"
+    output = clone.run("--attackers", "ecapa", "--stop-stage", "3", "--nj", "2", *TEMPLATE)
+    assert "tiny_train: not anonymised, as nobody is trained on speech of template" in output
+    assert not anonymised.exists()
+    clone.run("--attackers", "ecapa ecapa_plda", "--stop-stage", "3", "--nj", "2", *TEMPLATE)
+    assert (anonymised / "wav.scp").is_file()
+
+
 @pytest.mark.nightly
 @pytest.mark.skipif(not SPEECHOCEAN.is_dir(), reason="the 40 speakers of speechocean762 are not at hand")
 def test_forty_real_voices_go_through_all_stages(make_clone, tmp_path):

@@ -143,7 +143,11 @@ def test_a_corpus_may_have_a_hyphen_in_its_name(read):
         ("ASR-toy_dev_asr\n  %WER 9.99 [ 1 / 25, 0 ins, 0 del, 1 sub ]\n", 2, "does not follow from its counts"),
         ("ASR-toy_dev_asr\n  %WER 4.00 [ 1 / 25, 1 ins, 0 del, 1 sub ]\n", 2, "does not follow from its counts"),
         ("toy_dev_trials_f\n", 1, "has no values"),
-        ("toy_dev_trialsnontarget_m\n  De-Identification : 0.5\n", 1, "'toy_dev_trialsnontarget_m' is no name of a set"),
+        (
+            "toy_dev_trialsnontarget_m\n  De-Identification : 0.5\n",
+            1,
+            "'toy_dev_trialsnontarget_m' is no name of a set",
+        ),
         ("ASR-toy_dev_asrx\n  %WER 4.00 [ 1 / 25, 0 ins, 0 del, 1 sub ]\n", 1, "'toy_dev_asrx' is no name of a set"),
         (PUBLISHED_SHAPE + "ASR-toy_dev_asr\n", 22, "appears twice"),
         (PUBLISHED_SHAPE + "\n" + PUBLISHED_SHAPE, 22, "blank line"),

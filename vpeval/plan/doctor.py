@@ -84,7 +84,8 @@ def estimate(plan: Plan, costs: dict[str, object], missing_models: int = 0) -> N
     evaluated, trained = speech
     hook = float(hooks.get(plan.hook.resolve().parent.name if plan.hook else "", unit["other_hook"]))
     taught = [attacker for attacker in plan.singles if attacker.mode != PRETRAINED]
-    systems = {attacker.training_system(plan.system) for attacker in taught} | {plan.system}
+    systems = {attacker.training_system(plan.system) for attacker in taught}
+    systems |= {plan.system} if plan.taught_sets else set()
     embedded = 2 * evaluated * len(plan.encoders()) + trained * len(taught)
     cpu = {
         "anonymising": hook * (evaluated + trained * len(systems)) if plan.hook else 0.0,

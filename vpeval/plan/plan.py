@@ -325,6 +325,16 @@ class Plan:
         """Where the predictions of the emotion recogniser are."""
         return self.exp / "emotions" / Path(self.recipe.ser).name
 
+    def is_taught(self, attacker: Attacker) -> bool:
+        """Whether an attacker is trained on speech of the system under test."""
+        return attacker.mode != PRETRAINED and attacker.training_system(self.system) == self.system
+
+    @property
+    def taught_sets(self) -> tuple[str, ...]:
+        """The training sets that the system has to anonymise: those that an attacker or a recogniser learns from."""
+        wanted = self.settings.train_asr or any(map(self.is_taught, self.singles))
+        return self.recipe.train_sets if wanted else ()
+
     @property
     def singles(self) -> tuple[Attacker, ...]:
         """All attackers but fusions."""

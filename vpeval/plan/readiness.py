@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 from vpeval.anon.hook_program import read_provenance, sets_needed
@@ -9,6 +10,8 @@ from vpeval.asv.attackers import PRETRAINED
 from vpeval.core.errors import InputError
 from vpeval.corpora.prepare import lacking
 from vpeval.corpora.protocol import ABSENT, protocol_file, read_protocol
+from vpeval.data.directory import read_utt2spk
+from vpeval.data.layout import first_few
 from vpeval.data.validate import Problem, check_disjoint
 from vpeval.plan.made_sets import refuse_other_sets
 from vpeval.plan.plan import Plan
@@ -25,6 +28,8 @@ def ready(plan: Plan, stage: int) -> Plan:
     checked = refuse_other_sets(plan)
     refuse_absent(plan)
     left = plan.prepared()
+    if stage < _MEASURED:
+        refuse_pool_speakers(left)
     if not checked and (shared := shared_utterances(left.recipe, plan.data)):
         raise InputError(f"{shared[0].message}; {shared[0].remedy}", shared[0].path)
     if stage >= _MEASURED:
@@ -80,6 +85,27 @@ def refuse_absent(plan: Plan, root: Path | None = None) -> None:
             )
 
 
+def refuse_pool_speakers(plan: Plan) -> None:
+    """Refuse sets with speakers of the pool, whose own voice a pseudo-speaker could have."""
+    if plan.hook is None or "pool_sets" not in sets_needed(plan.hook):
+        return
+    anonymised = (*plan.recipe.eval_sets, *plan.taught_sets)
+    speakers = {name: _speakers(plan.original(name)) for name in dict.fromkeys((*plan.recipe.pool_sets, *anonymised))}
+    for pool, name in product(plan.recipe.pool_sets, anonymised):
+        if shared := sorted(speakers[pool] & speakers[name]):
+            raise InputError(
+                f"{len(shared)} of its speakers ({first_few(shared)}) are in the pool {pool} as well, from which "
+                f"{plan.settings.anonymizer} takes its voices: they could get their own. Give pool_sets other speakers "
+                f"in egs/{plan.recipe.recipe}/recipe.conf",
+                plan.original(name),
+            )
+
+
+def _speakers(directory: Path) -> set[str]:
+    path = directory / "utt2spk"
+    return set(read_utt2spk(path).values()) if path.is_file() else set()
+
+
 def shared_utterances(recipe: Recipe, root: Path) -> list[Problem]:
     """Utterances that are both in an enrolment and in a trial set, or in two trial sets that results average."""
     problems: dict[str, Problem] = {}
@@ -95,7 +121,7 @@ def shared_utterances(recipe: Recipe, root: Path) -> list[Problem]:
 def _refuse_other_level(plan: Plan) -> None:
     """Refuse speech that was anonymised at another level than the plan says: recipes that share sets share it."""
     levels = {"--anon-level": (plan.recipe.eval_sets, plan.anon_level)}
-    levels["--train-level"] = plan.recipe.train_sets, plan.train_level
+    levels["--train-level"] = plan.taught_sets, plan.train_level
     for option, (names, level) in levels.items():
         for name in names:
             made = read_provenance(plan.anonymised(name))

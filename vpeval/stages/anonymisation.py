@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from vpeval.anon.hook_program import Provenance, find_hook, hook_name, refuse_other
-from vpeval.asv.attackers import PRETRAINED, Attacker
 from vpeval.core.errors import InputError
 from vpeval.core.run_names import base_and_seed
+from vpeval.data.layout import first_few
 from vpeval.jobs.steps import log_commands
 from vpeval.plan.plan import Plan
 from vpeval.stages.base import require_outputs
 from vpeval.stages.setup import refuse_other_preparation
 
+log = logging.getLogger(__name__)
+
 
 def run(plan: Plan) -> None:
-    """Run the hook on all sets of the recipe."""
-    recipe = plan.recipe
-    require_outputs(0, *(plan.original(name) for name in (*recipe.eval_sets, *recipe.train_sets)))
+    """Run the hook on the evaluation sets, and on training sets if anybody learns from them."""
+    evaluated, taught = plan.recipe.eval_sets, plan.taught_sets
+    require_outputs(0, *(plan.original(name) for name in (*evaluated, *taught)))
+    if left := [name for name in plan.recipe.train_sets if name not in taught]:
+        log.info("%s: not anonymised, as nobody is trained on speech of %s", first_few(left), plan.system)
     if plan.settings.anonymized:
-        _import(plan, recipe.eval_sets, recipe.train_sets if _trains(plan) else ())
+        _import(plan, evaluated, taught)
         return
     refuse_other_preparation(plan)
-    anonymise(plan, recipe.eval_sets, plan.anon_level)
-    anonymise(plan, recipe.train_sets, plan.train_level)
+    anonymise(plan, evaluated, plan.anon_level)
+    anonymise(plan, taught, plan.train_level)
 
 
 def anonymise(plan: Plan, names: Iterable[str], level: str, system: str = "") -> None:
@@ -52,10 +57,10 @@ def refuse_surprises(plan: Plan, stages: Collection[int]) -> None:
 
     Or if they would measure such data although options are given that did not make them.
     """
-    recipe, settings = plan.recipe, plan.settings
+    settings = plan.settings
     if settings.overwrite or plan.hook is None or not (settings.anon_options or {2, 3}.intersection(stages)):
         return
-    for names, level in ((recipe.eval_sets, plan.anon_level), (recipe.train_sets, plan.train_level)):
+    for names, level in ((plan.recipe.eval_sets, plan.anon_level), (plan.taught_sets, plan.train_level)):
         wanted = Provenance(hook_name(plan.hook), settings.anon_options, "", level, settings.seed)
         refuse_other(wanted, map(plan.anonymised, names))
 
@@ -71,7 +76,7 @@ def _import(plan: Plan, evaluated: Iterable[str], trained: Iterable[str]) -> Non
     except InputError as error:
         if not any(f"{name}: " in str(error) for name in learnt):
             raise
-        others = " ".join(attacker.name for attacker in plan.singles if not _is_taught(plan, attacker)) or "ecapa"
+        others = " ".join(attacker.name for attacker in plan.singles if not plan.is_taught(attacker)) or "ecapa"
         raise InputError(
             f"{error}\nAttackers are trained on {', '.join(learnt)}; without these files only --attackers "
             f"'{others}' can attack, and privacy looks better than it is"
@@ -86,13 +91,3 @@ def _import(plan: Plan, evaluated: Iterable[str], trained: Iterable[str]) -> Non
         missing = ["--allow-missing", "true"] if plan.settings.allow_missing else []
         words = ["steps/import_anonymized.py", *missing, str(directory), plan.system]
         log_commands(lambda: [[*words, *map(str, sets)]])
-
-
-def _trains(plan: Plan) -> bool:
-    """Whether anything is trained on speech of the system under test."""
-    return plan.settings.train_asr or any(_is_taught(plan, attacker) for attacker in plan.singles)
-
-
-def _is_taught(plan: Plan, attacker: Attacker) -> bool:
-    """Whether an attacker is trained on speech of the system under test."""
-    return attacker.mode != PRETRAINED and attacker.training_system(plan.system) == plan.system

@@ -28,7 +28,7 @@ from vpeval.jobs.steps import Step, bring_up_to_date, log_commands
 from vpeval.plan.absent import absent_sets, without_absent
 from vpeval.plan.made_sets import STAGING, made_by, put_in_place, stamp_name
 from vpeval.plan.plan import Plan
-from vpeval.plan.readiness import SHARED, refuse_absent, refuse_lacking, shared_utterances
+from vpeval.plan.readiness import SHARED, refuse_absent, refuse_lacking, refuse_pool_speakers, shared_utterances
 from vpeval.stages.base import require_outputs
 
 log = logging.getLogger(__name__)
@@ -45,6 +45,7 @@ def prepare_data(plan: Plan) -> None:
     bring_up_to_date([data_step(plan)], "set of data directories")
     if not current_dry_run():
         refuse_absent(plan)
+        refuse_pool_speakers(plan.prepared())
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ train_asr=false           # true: also train recognisers on original and on anon
 quality=false             # true: also DNSMOS and STOI
 srd_sets=                 # sets of similarity rank disclosure: dev, test or all; default: those of the recipe
 srd_inputs=               # utterances of a speaker that are inputs there; default: that of the recipe
+srd_unit=                 # inputs of F0 and phone units: paper (30 s, 20 segments) or utterance; default: that of the recipe
 population=0              # speakers of the use case: legal metrics among so many, extrapolated if the corpus has fewer
 utterances=0              # utterances per test of the use case: legal metrics also with so many
 edition=                  # challenge whose result file and submission are made; default: that of the recipe
@@ -76,6 +77,7 @@ Results that are up to date are skipped.
   --quality true|false          also DNSMOS and STOI ($quality)
   --srd-sets test|dev|all       sets of similarity rank disclosure (those of the recipe, else all)
   --srd-inputs N                utterances of a speaker that are inputs there (that of the recipe, else 20)
+  --srd-unit paper|utterance    inputs of F0 and units: 30 s and 20 segments, or utterances (that of the recipe)
   --population N                legal metrics among N speakers, extrapolated if the corpus has fewer
   --utterances L                legal metrics also with L utterances per test
   --edition YEAR                challenge formats: 2020, 2022, 2024 or 2026 (that of the recipe, else 2020)
@@ -115,4 +117,4 @@ stage 11 results "results: table, files of the challenge, LaTeX, figures, report
 stage 12 submission "submission package"
 
 run_stages recipe corpus lists full data anonymizer anonymized allow_missing anon_options anon_nj overwrite anon_level train_level system attackers without allow_scratch calibrate asr \
-  train_asr quality srd_sets srd_inputs population utterances edition published description nj seed bootstrap cmd doctor dry_run
+  train_asr quality srd_sets srd_inputs srd_unit population utterances edition published description nj seed bootstrap cmd doctor dry_run

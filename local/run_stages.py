@@ -32,7 +32,7 @@ from vpeval.metrics.intervals import RESAMPLES
 from vpeval.plan.doctor import examine
 from vpeval.plan.plan import Plan, Settings, make_plan
 from vpeval.plan.readiness import ready
-from vpeval.plan.recipe import LEVELS
+from vpeval.plan.recipe import LEVELS, SRD_UNITS
 from vpeval.stages import STAGES
 from vpeval.stages.anonymisation import refuse_surprises
 
@@ -123,7 +123,7 @@ def parser() -> script.Parser:
     kinds |= dict.fromkeys(("seed", "population", "utterances"), script.natural)
     levels = ("", *LEVELS)
     choices = {"anon_level": levels, "train_level": levels, "edition": ("", *editions())}
-    choices["srd_sets"] = ("", "dev", "test", "all")
+    choices |= {"srd_sets": ("", "dev", "test", "all"), "srd_unit": ("", *SRD_UNITS)}
     for field in fields(Settings):
         kind = script.boolean if isinstance(field.default, bool) else kinds.get(field.name, str)
         option = f"--{field.name.replace('_', '-')}"

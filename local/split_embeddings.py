@@ -6,7 +6,8 @@ Usage: local/split_embeddings.py [options] <embedding-dir>... <reference-dir> <i
          exp/asv/srd_reference exp/asv/srd_input
 
 Draws --n-inputs input utterances of every speaker at random; the rest is the reference. Speakers with too few
-utterances are left out.
+utterances are left out. With --unit '30 s' or segments, for encoders that count symbols (F0, phone units), the input
+utterances are joined and cut into stretches of 30 s, or into --n-inputs segments of equal length.
 """
 
 from pathlib import Path
@@ -15,8 +16,9 @@ import numpy as np
 
 from vpeval.cli import script
 from vpeval.core.publish import refuse_target
-from vpeval.embeddings.speaker_vectors import pool, read_embeddings, write_embeddings
-from vpeval.measures.disclosure import split_pool
+from vpeval.embeddings.speaker_vectors import write_embeddings
+from vpeval.embeddings.symbols import check_unit
+from vpeval.measures.disclosure import split_sets
 
 
 def main() -> None:
@@ -24,6 +26,7 @@ def main() -> None:
     parser = script.Parser(__doc__)
     parser.add_argument("--n-inputs", type=script.positive, default=20, metavar="N", help="inputs per speaker (20)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--unit", type=check_unit, default="", help="'30 s' or segments (utterances)")
     parser.add_argument("directories", metavar="embedding-dir", type=Path, nargs="+")
     parser.add_argument("reference", metavar="reference-dir", type=Path)
     parser.add_argument("input", metavar="input-dir", type=Path)
@@ -31,8 +34,8 @@ def main() -> None:
 
     for out in (args.reference, args.input):
         refuse_target(out, args.directories)
-    pooled = pool([read_embeddings(directory) for directory in args.directories])
-    for out, half in zip((args.reference, args.input), split_pool(pooled, args.n_inputs, args.seed), strict=True):
+    halves = split_sets(args.directories, args.n_inputs, args.seed, args.unit)
+    for out, half in zip((args.reference, args.input), halves, strict=True):
         write_embeddings(out, *half.rows(np.arange(len(half.utts))), args.directories)
 
 

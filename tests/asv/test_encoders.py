@@ -163,5 +163,7 @@ def test_f0_is_an_encoder_too_and_cannot_be_trained(tmp_path):
     encoder = load_encoder(config)
     assert LAGS[encoder.embed(0.1 * tone).argmax()] == 64  # 8000 / 125
     assert encoder.embed(np.zeros(16000, np.float32)).tolist() == pytest.approx([1 / 107] * 107)
+    assert encoder.symbols(0.1 * tone)[50] == 64 - LAGS[0] + 1 and not encoder.symbols(np.zeros(16000)).any()
+    assert (encoder.count, encoder.rate, len(encoder.symbols(tone))) == (107, 100, 101)
     with pytest.raises(InputError, match="no network that can be trained here"):
         trainable_encoder(config)

@@ -13,17 +13,17 @@ from vpeval.asv.representations import find_centres, train_units
 from vpeval.core.errors import InputError
 from vpeval.networks.configs import config_files
 from vpeval.networks.encoders import load_encoder
-from vpeval.networks.units import FrozenFeatures, nearest, unit_histogram
+from vpeval.networks.units import FrozenFeatures, nearest
 
 ROOT = Path(__file__).parents[2]
-START = "encoder: phone_units\nfeatures: mfcc\nsegments: {segments}\ncodebook: none\nsimilarity: euclidean\n"
+START = "encoder: phone_units\nfeatures: mfcc\ncodebook: none\nsimilarity: euclidean\ninputs: segments\n"
 PROFILE = "units: 6\nminutes: 1.0\niterations: 20\n"
 
 
 @pytest.fixture
 def start(tmp_path):
     path = tmp_path / "start.yaml"
-    path.write_text(START.format(segments=4))
+    path.write_text(START)
     (tmp_path / "units.yaml").write_text(PROFILE)
     return path
 
@@ -70,21 +70,6 @@ def test_more_centres_than_different_frames_are_an_error(count, complaint):
     frames = np.array([[0.0], [1], [0], [1]])
     with pytest.raises(ValueError, match=complaint):
         find_centres(frames, count, 10, np.random.default_rng(0))
-
-
-def test_every_segment_counts_alike():
-    assert unit_histogram(np.array([0, 0, 0, 1, 2]), 3, 2).tolist() == pytest.approx([0.5, 0.25, 0.25])
-    assert unit_histogram(np.array([0, 0, 0, 1]), 3, 2).tolist() == [0.75, 0.25, 0]
-
-
-@pytest.mark.parametrize("frames", [1, 2, 19, 20, 21, 137])
-def test_a_histogram_sums_to_one_whatever_the_length(frames):
-    units = np.random.default_rng(frames).integers(7, size=frames)
-    found = unit_histogram(units, 7, 20)
-    assert found.shape == (7,) and found.dtype == np.float32 and found.sum() == pytest.approx(1)
-    whole = np.bincount(units, minlength=7) / frames
-    assert found == pytest.approx(whole, abs=1e-6 if frames <= 20 else 0.1)
-    assert ((found > 0) == (whole > 0)).all()
 
 
 def test_pauses_do_not_count(start):
@@ -142,12 +127,11 @@ def test_the_job_learns_units_and_skips_what_is_up_to_date(start, buzzers, tmp_p
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (START.format(segments=0).replace("none", "x.npy"), "'segments' must be at least 1"),
-        (START.format(segments=2), "train it"),
-        (START.format(segments=2).replace("none", "absent.npy"), "no such codebook; run stage 4"),
-        (START.format(segments=2).replace("none", "start.yaml"), "is no codebook"),
-        (START.format(segments=2).replace("none", "x.npy").replace("mfcc", "hubert"), "must be whisper or mfcc"),
-        (START.format(segments=2).replace("none", "x.npy").replace("mfcc", "whisper"), "'model' is missing"),
+        (START, "train it"),
+        (START.replace("none", "absent.npy"), "no such codebook; run stage 4"),
+        (START.replace("none", "start.yaml"), "is no codebook"),
+        (START.replace("none", "x.npy").replace("mfcc", "hubert"), "must be whisper or mfcc"),
+        (START.replace("none", "x.npy").replace("mfcc", "whisper"), "'model' is missing"),
     ],
 )
 def test_a_wrong_configuration_is_a_clear_error(tmp_path, content, complaint):

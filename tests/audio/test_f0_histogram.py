@@ -5,7 +5,7 @@ import pytest
 
 from vpeval.audio.f0 import track_pyin
 from vpeval.audio.io import RATE
-from vpeval.audio.pitch_lags import LAG_RATE, LAGS, f0_histogram, track_lags
+from vpeval.audio.pitch_lags import LAG_RATE, LAGS, track_lags
 from vpeval.core.errors import InputError
 
 
@@ -27,7 +27,6 @@ def test_a_steady_tone_has_its_lag_in_every_frame(f0):
     inner = lags[4:-4]
     assert (inner == inner[0]).all()
     assert inner[0] <= LAG_RATE / f0 + 0.25 and inner[0] > LAG_RATE / f0 - 0.75
-    assert f0_histogram(inner)[inner[0] - LAGS[0]] == 1
 
 
 def test_a_glide_passes_through_all_lags_between_its_ends():
@@ -50,16 +49,6 @@ def test_silence_noise_and_tones_out_of_range_are_unvoiced():
 def test_lags_do_not_depend_on_loudness(loudness):
     wave = tone(150)
     assert track_lags(loudness * wave).tolist() == track_lags(wave).tolist()
-
-
-def test_the_histogram_of_voiced_frames_sums_to_one():
-    histogram = f0_histogram(np.array([0, 123, 17, 17, 0, 80]))
-    assert histogram[[106, 0, 80 - 17]].tolist() == [0.25, 0.5, 0.25]
-    assert histogram.sum() == 1 and histogram.dtype == np.float32
-
-
-def test_an_utterance_without_voice_has_no_histogram():
-    assert f0_histogram(np.zeros(5, np.int64)) is None
 
 
 def test_long_speech_is_tracked_as_its_parts_are():

@@ -5,7 +5,7 @@ import pytest
 
 from vpeval.core.errors import InputError
 from vpeval.embeddings.speaker_vectors import pool, read_embeddings, split, write_embeddings
-from vpeval.networks.encoders import pack_vector, stack_vectors
+from vpeval.networks.encoders import pack_vector, stack_results
 
 
 @pytest.fixture
@@ -144,5 +144,6 @@ def test_only_an_embedding_directory_is_replaced(directory):
 def test_it_is_said_when_all_vectors_are_the_same(caplog, second, said):
     results = [("a-1", [1.0, 2.0]), ("b-1", second)]
     packed = ((utt, pack_vector(np.array(v, np.float32))) for utt, v in results)
-    assert stack_vectors(["a-1", "b-1"], packed, Path("exp/x")).tolist() == [[1.0, 2.0], second]
+    vectors, symbols = stack_results(["a-1", "b-1"], packed, Path("exp/x"))
+    assert vectors.tolist() == [[1.0, 2.0], second] and symbols is None
     assert ("all vectors are the same" in caplog.text) == said

@@ -18,6 +18,7 @@ from vpeval.asv.choice import Choice
 from vpeval.core.config import read_config, read_yaml
 from vpeval.core.errors import InputError
 from vpeval.core.run_names import base_and_seed, with_seed
+from vpeval.embeddings.symbols import check_unit
 from vpeval.networks.configs import (
     FOREIGN,
     SIMILARITY,
@@ -65,6 +66,8 @@ class Attacker:
     """What its vectors represent: attackers of one representation, trained on different speech, are shown together."""
     similar: tuple[str, ...] = ()
     """Systems of which it is trained on the first that is not under test."""
+    inputs: str = ""
+    """What of a speaker's speech is an input of similarity rank disclosure in the paper; none: an utterance."""
     choice: Choice | None = None
     """What an attacker that fine-tunes has chosen, once it is trained."""
 
@@ -160,8 +163,14 @@ def read_attacker(path: Path) -> Attacker:
         similarity = config.get(SIMILARITY, "cosine")
         if similarity not in ("cosine", "euclidean"):
             raise InputError(f"'similarity' must be cosine or euclidean, not '{similarity}'", path)
+        try:
+            inputs = check_unit(str(config.get("inputs", "")))
+        except ValueError as error:
+            raise InputError(f"'inputs': {error}", path) from None
         own = _own_backend(path, config)
-        return Attacker(path.stem, PRETRAINED, path.stem, "", ORIGINAL, similarity, own, representation=path.stem)
+        return Attacker(
+            path.stem, PRETRAINED, path.stem, "", ORIGINAL, similarity, own, representation=path.stem, inputs=inputs
+        )
     if config.get("mode") == FUSION:
         return _fusion(path)
     kinds = {"mode": str, "start": str, "profile": str, "trained_on": object, "representation": str}
@@ -180,7 +189,8 @@ def read_attacker(path: Path) -> Attacker:
     )
     if attacker.mode != UNITS:
         return attacker
-    return replace(attacker, similarity=read_attacker(home / f"{attacker.start}.yaml").similarity)
+    start = read_attacker(home / f"{attacker.start}.yaml")
+    return replace(attacker, similarity=start.similarity, inputs=start.inputs)
 
 
 def _trained_on(value: object, path: Path) -> tuple[str, tuple[str, ...]]:

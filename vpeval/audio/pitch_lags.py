@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import betainc
 
 from vpeval.audio.io import RATE
-from vpeval.core.arrays import AnyFloats, Counts, Floats, Floats32
+from vpeval.core.arrays import AnyFloats, Counts, Floats
 
 F0_MIN, F0_MAX = 65.0, 450.0
 LAG_RATE = 8000
@@ -25,7 +25,10 @@ LAGS = np.arange(int(LAG_RATE / F0_MAX), int(LAG_RATE / F0_MIN) + 1)
 
 _FINE = RATE // LAG_RATE
 _FIRST, _LAST = int(_FINE * LAGS[0]), int(_FINE * LAGS[-1]) + _FINE - 1
-_HOP = RATE // 100
+TRACK_RATE = 100
+"""Frames in a second."""
+
+_HOP = RATE // TRACK_RATE
 _FRAME = 1024
 _FFT = 1280
 _BLOCK = 1024
@@ -130,16 +133,3 @@ def _best_path(voiced: Floats) -> Counts:
     for t in range(len(path) - 1, 0, -1):
         path[t - 1] = flat[t, path[t]]
     return np.where(path < n, LAGS[path % n], 0)
-
-
-def f0_histogram(lags: Counts) -> Floats32 | None:
-    """Share of voiced frames at each of the 107 lags; None without a voiced frame (lag 0 is unvoiced).
-
-    >>> histogram = f0_histogram(np.array([80, 0, 79, 20, 20]))
-    >>> {int(LAGS[k]): float(histogram[k]) for k in np.flatnonzero(histogram)}
-    {20: 0.5, 79: 0.25, 80: 0.25}
-    """
-    voiced = lags[lags > 0]
-    if not len(voiced):
-        return None
-    return (np.bincount(voiced - LAGS[0], minlength=len(LAGS)) / len(voiced)).astype(np.float32)

@@ -6,6 +6,8 @@ embeddings (cosine) or normalised histograms of F0 or of discrete units (Euclide
 was trained for them rank by its log-likelihood ratios, under their own names: so every run with such a back end also
 has the ranks of an attacker who was trained on anonymised speech.
 
+An input is an utterance, or for histograms a stretch of speech as in the paper (`vpeval.embeddings.symbols`).
+
 Which speech: Chandra et al. use the enrolment and trial utterances of the test partition, pooled and split again into
 references and inputs; ``run.sh --srd-sets test`` does so, and by default all sets of a recipe are pooled. The rank of
 every input is kept next to the records (``<stem>.inputs.npz``), to compare two systems on the same speakers.
@@ -14,7 +16,7 @@ every input is kept next to the records (``<stem>.inputs.npz``), to compare two 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -25,7 +27,9 @@ import numpy as np
 from vpeval.asv.backend import Comparison, Cosine, read_comparison
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path
+from vpeval.data.layout import first_few
 from vpeval.embeddings.speaker_vectors import Embeddings, read_embeddings, read_pooled, split
+from vpeval.embeddings.symbols import read_symbols, split_stretches
 from vpeval.measures.base import RECORDS, AttackResult, Input, Measure, Resampling, Scorer, Scores, SpeakerValue, option
 from vpeval.metrics.intervals import NO_INTERVAL
 from vpeval.metrics.ranks import Ranks, Ties, count_rivals
@@ -161,6 +165,20 @@ def split_pool(pooled: Embeddings, n_inputs: int, seed: int) -> tuple[Embeddings
     return pooled.select(halves.references), pooled.select(halves.inputs)
 
 
+def split_sets(directories: Sequence[Path], n_inputs: int, seed: int, unit: str = "") -> tuple[Embeddings, Embeddings]:
+    """References and inputs of pooled embedding directories: utterances, or stretches of speech."""
+    pooled = read_pooled(tuple(directories))
+    if not unit:
+        return split_pool(pooled, n_inputs, seed)
+    references, inputs, left_out = split_stretches(pooled, read_symbols(directories), unit, n_inputs, seed)
+    if left_out:
+        log.warning(
+            "warning: %d speakers have less than %s of speech in %d utterances and are left out (%s)",
+            *(len(left_out), unit, n_inputs, first_few(left_out)),
+        )
+    return references, inputs
+
+
 def _records(
     ranks: Ranks,
     estimator: Estimator,
@@ -245,16 +263,22 @@ class DisclosureResult(AttackResult):
         return {"inputs": self.plan.srd_inputs, "similarity": similarity, **self.notes}
 
     @property
+    def unit(self) -> str:
+        """What an input is; a back end compares utterances."""
+        return "" if self.backend else self.plan.srd_unit(self.attack.attacker)
+
+    @property
     def notes(self) -> dict[str, str]:
         """The names of the attack, what of speech its encoder represents, and what the scores of a back end are."""
         names = {name: value for name, value in self.attack.notes.items() if name != "scoring" or self.backend}
-        return {**names, "representation": self.attack.attacker.representation}
+        unit = {"input": self.unit} if self.unit else {}
+        return {**names, "representation": self.attack.attacker.representation, **unit}
 
     def make(self, out: Path) -> str:
         """Rank every input among the references."""
         drawn = self.resampling
         options = Options(drawn.resamples, drawn.seed, self.attack.attacker.similarity)
-        references, inputs = split_pool(read_pooled(self.sets), self.plan.srd_inputs, drawn.seed)
+        references, inputs = split_sets(self.sets, self.plan.srd_inputs, drawn.seed, self.unit)
         scores = score_srd(references, inputs, options, _backend(self.backend))
         scores.write(out / RECORDS, self.tags, notes=self.notes)
         return f"{len(scores.records)} numbers"
@@ -263,6 +287,7 @@ class DisclosureResult(AttackResult):
         """Split the pooled utterances, then rank."""
         references, inputs = (str(self.out / name) for name in ("references", "inputs"))
         split = ["local/split_embeddings.py", "--n-inputs", str(self.plan.srd_inputs)]
+        split += ["--unit", self.unit] if self.unit else []
         split += ["--seed", str(self.resampling.seed), *map(str, self.sets), references, inputs]
         compared = ["--backend", str(self.backend)] if self.backend else []
         compared = compared or ["--similarity", self.attack.attacker.similarity]

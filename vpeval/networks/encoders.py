@@ -3,7 +3,7 @@
 A new encoder is a class with `embed`: in a file of one's own that a yaml of conf/asv/ names (docs/attackers.md), or in
 this package with a line in `vpeval.networks.configs`. The module of an encoder is imported when it is used, so that
 embeddings depend on the code of their own encoder only. `Embedder` is the worker of an extraction
-(`vpeval.networks.extraction`), and `stack_vectors` collects what it made.
+(`vpeval.networks.extraction`), and `stack_results` collects what it made.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ import numpy as np
 
 from vpeval.audio.io import read_audio
 from vpeval.core.errors import InputError
+from vpeval.embeddings.symbols import Frames, Symbols, histogram
 from vpeval.networks.configs import SIMILARITY, encoder_class, encoder_program, read_settings
 
 if TYPE_CHECKING:
     from vpeval.jobs.worker import Part
 
 log = logging.getLogger(__name__)
+_SYMBOL = np.dtype("<u2")
 _SHORTEST = 4000  # a quarter of a second: shorter audio has too few frames for statistics pooling
 
 
@@ -65,13 +67,15 @@ def make_encoder(config: Path) -> Encoder:
 
 
 class Embedder:
-    """The worker of an extraction: the vector of an utterance as bytes."""
+    """The worker of an extraction: the vector of an utterance as bytes, or its symbols if the encoder counts some."""
 
     def __init__(self, conf: str) -> None:
         self.encoder = load_encoder(Path(conf))
 
     def __call__(self, part: Part) -> bytes:
         """Embed one utterance."""
+        if symbols := getattr(self.encoder, "symbols", None):
+            return pack_symbols(symbols(read_audio(part.wav)), self.encoder.count, self.encoder.rate)
         vector = self.encoder.embed(read_audio(part.wav))
         if not np.isfinite(vector).all() or not vector.any():
             raise InputError(f"the encoder gave no usable vector for utterance {part.utt}; listen to it", part.wav)
@@ -83,12 +87,27 @@ def pack_vector(vector: np.ndarray) -> bytes:
     return vector.dtype.str.encode() + vector.tobytes()
 
 
-def stack_vectors(utts: Sequence[str], results: Iterable[tuple[str, bytes | memoryview]], out: Path) -> np.ndarray:
-    """The packed vectors of all utterances, a row each in the order of `utts`; `out` is named in messages."""
+def pack_symbols(frames: Frames, count: int, rate: int) -> bytes:
+    """Symbols as the result of an utterance, of which its vector is made again."""
+    return pack_vector(np.concatenate((np.array([count, rate], _SYMBOL), frames.astype(_SYMBOL))))
+
+
+def stack_results(
+    utts: Sequence[str], results: Iterable[tuple[str, bytes | memoryview]], out: Path
+) -> tuple[np.ndarray, Symbols | None]:
+    """The packed vectors of all utterances, a row each in the order of `utts`, and their symbols if they have some.
+
+    `out` is named in messages.
+    """
     index = {utt: row for row, utt in enumerate(utts)}
     rows: np.ndarray | None = None
+    frames: dict[str, Frames] = {}
+    count, rate = 0, 0
     for utt, result in results:
         vector = np.frombuffer(result[3:], str(result[:3], "ascii"))
+        if vector.dtype == _SYMBOL:
+            count, rate, frames[utt] = int(vector[0]), int(vector[1]), vector[2:]
+            vector = histogram(frames[utt], count)
         if rows is None:
             rows = np.empty((len(index), len(vector)), vector.dtype)
         if (vector.dtype, vector.shape) != (rows.dtype, rows.shape[1:]):
@@ -102,7 +121,7 @@ def stack_vectors(utts: Sequence[str], results: Iterable[tuple[str, bytes | memo
             "anonymiser always the same?",
             out,
         )
-    return rows
+    return rows, Symbols.join(utts, [frames[utt] for utt in utts], count, rate) if frames else None
 
 
 def long_enough(wave: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.shards import Shards
 from vpeval.jobs.stamps import STAMP, is_current, why, write_stamp
 from vpeval.networks.configs import config_files, embeddings_directory, encoder_makers, jobs_per_gpu, stored_model
-from vpeval.networks.encoders import stack_vectors
+from vpeval.networks.encoders import stack_results
 
 log = logging.getLogger(__name__)
 _EMBEDDER = Deferred("vpeval.networks.encoders", "Embedder")
@@ -47,9 +47,11 @@ def vector_task(worker: Deferred | tuple[str, ...], *arguments: str) -> batch.Ta
 
 
 def _collect(target: batch.Target, shards: Shards) -> None:
-    """Collect the vectors in one archive, and the means of speakers in another."""
-    vectors = stack_vectors(target.data.utts, shards.results(), target.out)
+    """Collect the vectors in one archive, the means of speakers in another, and symbols in a file of their own."""
+    vectors, symbols = stack_results(target.data.utts, shards.results(), target.out)
     write_directory(target.new, target.out, target.data.utt2spk, vectors)
+    if symbols:
+        symbols.write(target.new)
 
 
 def _import_embeddings(conf: Path, source: Path, out: Path, data: Sequence[Path]) -> list[batch.Target]:

@@ -1,9 +1,9 @@
 """Phone units: how often a speaker uses which discrete sound (Chandra et al., arXiv 2605.07291, section 4.2.4).
 
 The paper's units are the codebook of a VQ-VAE. Here they are the centres of k-means on frozen features, either cepstra,
-100 a second, or states of Whisper's encoder, 50 a second, learnt from training speech without transcripts. Floats32 of
-speech (energy-based VAD) are cut into segments of equal length, 20 as in the paper; the vector of an utterance is the
-mean of the histograms of its segments, as a speaker's reference is the mean of those of the speaker's utterances.
+100 a second, or states of Whisper's encoder, 50 a second, learnt from training speech without transcripts. Frames of
+speech (energy-based VAD) count. The vector of an utterance is their histogram; similarity rank disclosure cuts the
+speech of a speaker into 20 segments of equal length, as the paper does (`vpeval.embeddings.symbols`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 from scipy.fft import dct
 
+from vpeval.audio.io import RATE
 from vpeval.core.arrays import AnyFloats, Counts, Floats, Floats32
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
+from vpeval.embeddings.symbols import Frames, histogram
 from vpeval.networks.encoders import long_enough
 from vpeval.networks.kaldi.features import EnergyVad, speech
 from vpeval.networks.speechbrain import Fbank
@@ -28,23 +30,22 @@ _ROWS = 4096
 
 
 class FrozenFeatures:
-    """Floats32 of speech of an utterance, as the yaml of a `phone_units` encoder describes them."""
+    """Frames of speech of an utterance, as the yaml of a `phone_units` encoder describes them."""
 
     def __init__(self, config: Path) -> None:
         self.settings = read_config(
             config,
             "model",
             "compute",
+            "inputs",
             encoder=str,
             features=str,
             model=str,
             compute=str,
-            segments=int,
             codebook=str,
             similarity=str,
+            inputs=str,
         )
-        if self.settings["segments"] < 1:
-            raise InputError("'segments' must be at least 1", config)
         self.hop, self._frames = self._extractor(config)
 
     def _extractor(self, config: Path) -> tuple[int, Callable[[np.ndarray], Floats32]]:
@@ -90,24 +91,17 @@ class PhoneUnits:
 
     def __init__(self, config: Path) -> None:
         self.features = FrozenFeatures(config)
-        self.segments = self.features.settings["segments"]
         self.centres = _read_codebook(config.parent / self.features.settings["codebook"])
+        self.count, self.rate = len(self.centres), RATE // self.features.hop
+
+    def symbols(self, wave: np.ndarray) -> Frames:
+        """The unit of every frame of speech, from 1 on."""
+        units, _ = nearest(self.features(wave), self.centres)
+        return (units + 1).astype(np.uint16)
 
     def embed(self, wave: np.ndarray) -> np.ndarray:
         """The share of every unit; they sum to one."""
-        units, _ = nearest(self.features(wave), self.centres)
-        return unit_histogram(units, len(self.centres), self.segments)
-
-
-def unit_histogram(units: Counts, count: int, segments: int) -> Floats32:
-    """The mean of the histograms of uniform segments of a sequence of units; no more segments than there are frames.
-
-    >>> unit_histogram(np.array([0, 0, 1, 2]), 3, 2).tolist()
-    [0.5, 0.25, 0.25]
-    """
-    parts = np.array_split(units, min(segments, len(units)))
-    shares = [np.bincount(part, minlength=count) / len(part) for part in parts]
-    return np.mean(shares, axis=0).astype(np.float32)
+        return histogram(self.symbols(wave), self.count)
 
 
 def nearest(frames: AnyFloats, centres: Floats) -> tuple[Counts, Floats]:

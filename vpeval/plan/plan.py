@@ -36,7 +36,7 @@ from vpeval.editions.base import Edition, edition_of, editions
 from vpeval.metrics.intervals import RESAMPLES
 from vpeval.networks.configs import find_config, stored_model
 from vpeval.plan.absent import without_absent
-from vpeval.plan.recipe import Pair, Recipe, read_recipe
+from vpeval.plan.recipe import PAPER, Pair, Recipe, read_recipe
 from vpeval.records.names import CONDITIONS, ORIGINAL, SetName, partition_of
 from vpeval.records.record import RECORDS, read_records
 
@@ -77,6 +77,7 @@ class Settings:
     description: str = ""
     srd_sets: str = ""
     srd_inputs: int = 0
+    srd_unit: str = ""
     population: int = 0
     utterances: int = 0
     nj: int = 1
@@ -469,6 +470,10 @@ class Plan:
     def srd_inputs(self) -> int:
         """How many utterances of a speaker are inputs of similarity rank disclosure."""
         return self.settings.srd_inputs or self.recipe.srd_inputs
+
+    def srd_unit(self, attacker: Attacker) -> str:
+        """What an input is: a stretch of speech as in the paper, for encoders that have some; empty: an utterance."""
+        return attacker.inputs if (self.settings.srd_unit or self.recipe.srd_unit) == PAPER else ""
 
     @property
     def legal_sizes(self) -> str:

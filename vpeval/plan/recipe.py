@@ -19,6 +19,9 @@ from vpeval.data.text import NORMALIZERS
 from vpeval.editions.base import editions
 
 LEVELS = ("spk", "utt")
+PAPER, UTTERANCE = "paper", "utterance"
+SRD_UNITS = (PAPER, UTTERANCE)
+"""Inputs of similarity rank disclosure: as its paper has them for F0 and phone units, or single utterances for all."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SET = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
@@ -70,6 +73,7 @@ class Recipe:
     singling_out_sets: Sides | None = None
     srd_sets: tuple[str, ...] = ()
     srd_inputs: int = 20
+    srd_unit: str = UTTERANCE
     asr: str = "whisper_base"
     ser: str = ""
     text_rules: str = ""
@@ -340,6 +344,7 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
     "singling_out_sets": _sides,
     "srd_sets": _sets,
     "srd_inputs": _count,
+    "srd_unit": _one_of(*SRD_UNITS),
     "asr": _check_set,
     "ser": str,
     "text_rules": _one_of(*NORMALIZERS),

@@ -98,6 +98,21 @@ def join(target: batch.Target, shards: Shards) -> None:
     write_text(target.new / "all", "".join(str(results[utt], "utf-8") for utt in target.data.utts))
 
 
+# The same with logs that say that every task took 300 s; it notes how many tasks there were.
+SLOW_LAUNCHER = """#!/usr/bin/env bash
+name=${1%%=*} last=${1##*:} log=$2 code=0
+while [[ $name = -* ]]; do shift 2; name=${1%%=*} last=${1##*:} log=$2; done
+shift 2
+echo "$last" >>"${0%/*}/launches"
+mkdir -p "${log%/*}"
+for ((n = 1; n <= last; n++)); do
+  "${@//$name/$n}" >"${log//$name/$n}" || code=1
+  echo "# Accounting: time=300 threads=1" >>"${log//$name/$n}"
+done
+exit $code
+"""
+
+
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
     return Sandbox(tmp_path)
@@ -128,6 +143,40 @@ def test_jobs_get_about_the_same_duration_and_not_the_same_number(sandbox: Sandb
 
 def stop(target: batch.Target, shards: Shards) -> None:
     raise InputError("that is enough")
+
+
+@pytest.fixture
+def slow(sandbox: Sandbox) -> Sandbox:
+    """200 utterances of 100 s, which take ten times as long as assumed."""
+    write_text(sandbox.path / "cmd", SLOW_LAUNCHER)
+    (sandbox.path / "cmd").chmod(0o755)
+    utts = [f"s{n}-1" for n in range(100, 300)]
+    tables = {"wav.scp": {utt: f"/{utt}.wav" for utt in utts}, "utt2dur": dict.fromkeys(utts, "100.0")}
+    DataDir(sandbox.path / "data", {utt: utt[:4] for utt in utts}, tables).write(sandbox.path / "data")
+    return sandbox
+
+
+def launches(sandbox: Sandbox) -> list[int]:
+    return [int(line) for line in (sandbox.path / "launches").read_text().split()]
+
+
+def test_the_first_call_measures_the_pace_by_short_tasks_and_cuts_the_rest_by_it(slow: Sandbox) -> None:
+    slow.run()
+    assert len(slow.calls()) == 200
+    pilot, rest = launches(slow)
+    assert pilot == 2  # one for every worker, of 300 s of speech
+    assert rest > 19400 / 600  # at a second of speech in a second, and not at ten
+
+
+def test_a_call_after_a_failure_uses_what_was_measured(slow: Sandbox) -> None:
+    (slow.path / "fail-s104-1").touch()
+    with pytest.raises(InputError, match="failed"):
+        slow.run()
+    (slow.path / "fail-s104-1").unlink()
+    slow.run()
+    first, second = launches(slow)
+    assert first == 2 and second > 19400 / 600
+    assert len(set(slow.calls())) == 200
 
 
 def test_what_is_up_to_date_is_skipped_with_one_line(sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:

@@ -213,6 +213,31 @@ def test_several_jobs_share_a_gpu_evenly(tmp_path: Path, gpus: None, request_: t
     assert sorted(gpus_of_jobs(tmp_path, 8)) == ["0", "0", "1", "1", "2", "2", "3", "3"]
 
 
+def test_a_gpu_that_fails_all_is_left_out_and_its_jobs_run_on_others(tmp_path: Path, gpus: None) -> None:
+    notes: list[str] = []
+    job = "echo gpu $CUDA_VISIBLE_DEVICES; sleep 0.05; [ $CUDA_VISIBLE_DEVICES != 1 ]"
+    array = parse(["--gpu", "1", "JOB=1:24", str(tmp_path / "JOB.log"), "bash", "-c", job])
+    assert launch.run(array, local.Local(array), note=notes.append) == []
+    assert "1" not in gpus_of_jobs(tmp_path, 24), "the last attempt of every job was elsewhere"
+    tries = [note for note in notes if "failed with exit code 1 on GPU 1; tried once more elsewhere" in note]
+    assert 3 <= len(tries) <= 4, notes
+    assert notes[-1] == "left out because jobs failed there in a row: GPU 1"
+
+
+def test_a_job_that_fails_on_two_gpus_is_at_fault(tmp_path: Path, gpus: None) -> None:
+    words = (
+        "--gpu",
+        "1",
+        "JOB=1:4",
+        str(tmp_path / "JOB.log"),
+        "bash",
+        "-c",
+        "echo gpu $CUDA_VISIBLE_DEVICES; ((JOB != 2))",
+    )
+    (failure,) = run(*words)
+    assert failure.job == 2 and failure.describe().startswith("job 2 failed with exit code 1 on GPU ")
+
+
 def test_no_more_jobs_run_than_their_gpus_and_cores_take(gpus: None) -> None:
     array = ["JOB=1:50", "JOB", "x"]
     sizes = {

@@ -1,3 +1,5 @@
+import os
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -35,20 +37,44 @@ def test_little_work_gives_every_worker_one_task() -> None:
     assert [len(items) for items in tasks.cut([1.0] * 3, 8, 600)] == [1] * 3
 
 
+def write_log(path: Path, *lines: str) -> Path:
+    path.write_text("".join(f"{line}\n" for line in ("# x", "# Started at Mon Nov 16 10:00:00 2026 on n1", *lines)))
+    return path
+
+
 def test_the_pace_is_measured_from_logs_that_tell_enough(tmp_path: Path) -> None:
-    logs = [tmp_path / f"x.{job}.log" for job in (1, 2)]
-    for log, seconds in zip(logs, (25, 15), strict=True):
-        log.write_text(f"# x\nprogress: 3/3\n# Accounting: time={seconds} threads=1\n# Ended (code 0) at some time\n")
+    logs = [
+        write_log(
+            tmp_path / f"x.{n}.log", "progress: 3/3", f"# Accounting: time={seconds} threads=1", "# Ended (code 0)"
+        )
+        for n, seconds in enumerate((25, 15))
+    ]
     pace = tmp_path / "pace"
-    assert tasks.read_pace(pace) == 10
-    tasks.write_pace(pace, 100.0, logs[:1])
+    assert tasks.read_pace(pace) is None
+    tasks.write_pace(pace, [(40.0, logs[0])])
     assert not pace.exists()
-    tasks.write_pace(pace, 100.0, [*logs, tmp_path / "nowhere"])
-    assert not pace.exists()
-    tasks.write_pace(pace, 100.0, logs)
+    tasks.write_pace(pace, [(40.0, logs[0]), (60.0, logs[1]), (60.0, tmp_path / "nowhere")])
     assert tasks.read_pace(pace) == 2.5
     pace.write_text("nonsense")
-    assert tasks.read_pace(pace) == 10
+    assert tasks.read_pace(pace) is None
+
+
+def test_tasks_that_failed_or_were_killed_tell_their_pace_by_what_they_did(tmp_path: Path) -> None:
+    failed = write_log(tmp_path / "1", "progress: 1/4", "# Accounting: time=100 threads=1", "# Ended (code 1)")
+    killed = write_log(tmp_path / "2", "progress: 2/4")
+    begun = time.mktime((2026, 11, 16, 10, 0, 0, 0, 0, -1))
+    os.utime(killed, (begun + 50, begun + 50))
+    at_once = write_log(tmp_path / "3", "Traceback", "# Accounting: time=9 threads=1", "# Ended (code 1)")
+    tasks.write_pace(tmp_path / "pace", [(400.0, failed), (400.0, killed), (400.0, at_once)])
+    assert tasks.read_pace(tmp_path / "pace") == (100 + 200) / (100 + 50)
+
+
+@given(seconds, st.integers(1, 5))
+def test_a_pilot_is_of_the_first_items_and_small(lengths: list[float], nj: int) -> None:
+    ranges = tasks.pilot(lengths, nj)
+    assert bool(ranges) or sum(lengths) <= 2 * nj * 30
+    assert [item for items in ranges for item in items] == list(range(sum(map(len, ranges))))
+    assert len(ranges) <= nj and all(sum(lengths[item] for item in items) <= 30 + max(lengths) for items in ranges)
 
 
 def test_the_time_of_a_task_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,5 @@
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,8 +10,9 @@ from vpeval.core.files import write_text
 from vpeval.core.lazy import Deferred
 from vpeval.data.directory import DataDir
 from vpeval.jobs import batch
+from vpeval.jobs.backends.base import NOT_VISIBLE
 from vpeval.jobs.shards import Shards
-from vpeval.jobs.worker import job_parts, work
+from vpeval.jobs.worker import Unseen, job_parts, work
 
 ROOT = Path(__file__).resolve().parents[2]
 MADE: list["Speller"] = []
@@ -67,13 +69,30 @@ def test_a_worker_is_made_once_for_all_utterances_of_a_job(data: DataDir, tmp_pa
     )
 
 
-def test_a_job_without_work_makes_no_worker(data: DataDir, tmp_path: Path) -> None:
+def test_a_job_whose_work_is_done_makes_no_worker(data: DataDir, tmp_path: Path) -> None:
     works = [split(data, tmp_path / "a", 1, "s0-0")]
-    work(SPELLER, [], "2", works)
-    assert not MADE
     work(SPELLER, [], "1", works)
     work(SPELLER, [], "1", works)
     assert len(MADE) == 1, "the second run of a job finds the results of the first"
+
+
+def test_a_job_that_does_not_see_its_work_says_so_after_a_wait(
+    data: DataDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VPEVAL_VISIBLE_SECONDS", "0.5")
+    works = [split(data, tmp_path / "a", 1, "s0-0"), str(tmp_path / "b")]
+    with pytest.raises(Unseen, match="there is no work of job 2 to be seen on "):
+        work(SPELLER, [], "2", works)
+    assert not MADE
+    command = [
+        sys.executable,
+        f"{ROOT}/steps/jobs/work.py",
+        f"{SPELLER.module}:{SPELLER.name}",
+        "--",
+        "2",
+        str(tmp_path / "b"),
+    ]
+    assert subprocess.run(command, capture_output=True).returncode == NOT_VISIBLE
 
 
 def test_results_before_a_failure_are_kept_and_not_made_again(data: DataDir, tmp_path: Path) -> None:

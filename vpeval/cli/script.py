@@ -170,7 +170,7 @@ def _exit_code(program: str, function: Callable[[], int | None]) -> int | str:
         sys.stderr.flush()
         return code
     except InputError as error:
-        return _fail(program, str(error))
+        return _fail(program, str(error), error.exit_code)
     except (PermissionError, FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         return _fail(program, f"{error.filename}: {error.strerror}; check the path and its permissions")
     except BrokenPipeError:
@@ -184,7 +184,7 @@ def _exit_code(program: str, function: Callable[[], int | None]) -> int | str:
         return 128 + signal.SIGINT
 
 
-def _fail(program: str, message: str) -> int:
+def _fail(program: str, message: str, code: int = 1) -> int:
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is sys.stderr:
@@ -192,7 +192,7 @@ def _fail(program: str, message: str) -> int:
             stream.flush()
         except OSError:
             _discard(stream)  # or Python would report it again at exit, with another exit code
-    return 1
+    return code
 
 
 def _discard(stream: TextIO) -> None:

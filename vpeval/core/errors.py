@@ -17,6 +17,8 @@ class InputError(Exception):
     "data/x/utt2spk:17: utterance 'a-2' appears twice; keep one line"
     """
 
+    exit_code = 1
+
     def __init__(self, message: str, path: str | PathLike[str] | None = None, line: int | None = None) -> None:
         if path is not None:
             place = f"{path}: " if line is None else f"{path}:{line}: "

@@ -13,7 +13,7 @@ import secrets
 import stat
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -133,8 +133,13 @@ class Leases:
         fcntl.flock(file, fcntl.LOCK_EX)
         return file
 
-    def take(self, job: int, count: int, share: int) -> tuple[str, ...]:
-        """The names of `count` GPUs for a job, the least used ones; none if so many are not free now."""
+    def take(self, job: int, count: int, share: int, avoid: Collection[str] = ()) -> tuple[str, ...]:
+        """The names of `count` GPUs for a job, the least used ones; none if so many are not free now.
+
+        Those that the job shall `avoid` are not taken, unless there are no others.
+        """
+        if len(set(self.gpus.names) - set(avoid)) < count:
+            avoid = ()
         file, part = self.file, 1 / share if share else 0.0
         with self._alone():
             held = [(key, its) for _, key, its in self._others()]
@@ -142,6 +147,7 @@ class Leases:
             load = {key: sum(1 / its for own, its in held if own == key and its) for key in self.gpus.keys}
             jobs = Counter(key for key, _ in held)
             order = sorted(range(len(load)), key=lambda n: (load[self.gpus.keys[n]], jobs[self.gpus.keys[n]], n))
+            order = [n for n in order if self.gpus.names[n] not in avoid]
             free = [n for n in order if not share or load[self.gpus.keys[n]] + part < 1 + 1e-6]
             if len(free) < count:
                 return ()

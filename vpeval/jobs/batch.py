@@ -175,8 +175,7 @@ class _Batch:
             jobs = None
         if jobs:
             self._launch(int(self._cut_file.read_text().split("\n")[0]))
-        else:
-            self._make_missing()
+        self._make_missing()
         if jobs := left_behind(logs):  # when the launcher used another backend than the one with these jobs
             jobs.clear(log.info)
         found = [_find_results(target) for target in self.targets]
@@ -196,16 +195,27 @@ class _Batch:
         pace = self.log_dir / f".{self.task.name}.pace"
         by_target = list(zip(self.targets, missing, strict=True))
         speech = [seconds for target, utts in by_target for seconds in _seconds(target, utts)]
-        per_second = tasks.read_pace(pace)
-        ranges = tasks.cut([seconds / per_second for seconds in speech], self._workers, tasks.task_seconds())
+        measured = tasks.read_pace(pace)
+        seconds = [length / (measured or tasks.ASSUMED_PACE) for length in speech]
+        pilot = [] if measured else tasks.pilot(seconds, self._workers)
+        ranges = pilot or tasks.cut(seconds, self._workers, tasks.task_seconds())
         first = 0
         for target, utts in by_target:
             self._write_splits(target, utts, first, ranges)
             first += len(utts)
         write_text(self._cut_file, self._describe_cut(len(ranges)))
-        self._launch(len(ranges))
         logs = [self.log_dir / f"{self.task.name}.{n + 1}.log" for n in range(len(ranges))]
-        tasks.write_pace(pace, sum(speech), logs)
+        for log_file in logs:
+            log_file.unlink(missing_ok=True)  # of an earlier call, which had other tasks
+        try:
+            self._launch(len(ranges))
+        finally:
+            parts = (sum(speech[items.start : items.stop]) for items in ranges)
+            tasks.write_pace(pace, zip(parts, logs, strict=True))
+        if pilot:
+            if not pace.exists():
+                write_text(pace, f"{tasks.ASSUMED_PACE}\n")  # they were too fast to measure it
+            self._make_missing()
 
     def _missing(self, target: Target) -> list[str]:
         """Utterances without a result; work that was begun for other inputs or options is deleted."""

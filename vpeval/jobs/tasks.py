@@ -2,25 +2,32 @@
 
 Guided self-scheduling (Polychronopoulos and Kuck, 1987): the next task is a fixed part of what remains. No task should
 take longer than `task_seconds`, which limits the loss with a node, or be so short that starting it costs more than its
-work. A million utterances become some thousand tasks.
+work. A million utterances become some thousand tasks. How much work a task does in that time is measured: at first by
+short tasks (`pilot`), later by those of the call before, also if it failed.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import time
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from contextlib import suppress
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
+from vpeval.jobs.progress import last_progress
 
 _TASK_SECONDS = 600.0
 _SHORTEST = 0.1  # of the longest task
-_ASSUMED_PACE = 10.0  # seconds of speech that a task does in a second, until it has been measured
+ASSUMED_PACE = 10.0
+"""Seconds of speech that a task does in a second, until it has been measured."""
+_PILOT_SECONDS = 30.0
 _LEAST_SECONDS = 30.0  # of measurement
+_STARTED = re.compile(rb"^# Started at (\w+ \w+ +\d+ [\d:]+ \d+)", re.MULTILINE)
 _ACCOUNTING = re.compile(rb"^# Accounting: time=(\d+) ", re.MULTILINE)
 
 
@@ -56,23 +63,59 @@ def task_seconds() -> float:
     return float(text)
 
 
-def read_pace(path: Path) -> float:
-    """Seconds of speech that earlier tasks did in a second; an assumed value if there were none."""
+def pilot(seconds: Sequence[float], nj: int) -> list[range]:
+    """The tasks of the first items by which to measure the pace: one of assumed `_PILOT_SECONDS` for every worker.
+
+    None where all work together is not much more than that.
+
+    >>> pilot([1.0] * 200, 2), pilot([1.0] * 90, 2)
+    ([range(0, 30), range(30, 60)], [])
+    """
+    ends = list(accumulate(seconds))
+    if not ends or ends[-1] <= 2 * nj * _PILOT_SECONDS:
+        return []
+    places = [0, *(bisect_right(ends, number * _PILOT_SECONDS + 1e-9) for number in range(1, nj + 1))]
+    return [range(first, last) for first, last in pairwise(places) if first < last]
+
+
+def read_pace(path: Path) -> float | None:
+    """Seconds of speech that earlier tasks did in a second; None if it was not measured."""
     try:
         return max(1e-3, float(path.read_text()))
     except (FileNotFoundError, ValueError):
-        return _ASSUMED_PACE
+        return None
 
 
-def write_pace(path: Path, speech: float, logs: Iterable[Path]) -> None:
-    """Store how fast the tasks with these logs were, if they took long enough to measure it."""
-    spent = 0
-    for log in logs:
-        try:
-            with open(log, "rb") as file:
-                file.seek(max(0, log.stat().st_size - 500))
-                spent += sum(map(int, _ACCOUNTING.findall(file.read())))
-        except FileNotFoundError:
-            return
-    if spent >= _LEAST_SECONDS:
-        write_text(path, f"{speech / spent:.3f}\n")
+def write_pace(path: Path, parts: Iterable[tuple[float, Path]]) -> None:
+    """Store how fast tasks with so much speech and these logs were, if they took long enough to measure it.
+
+    Tasks that failed or were ended count with what they did.
+    """
+    done = spent = 0.0
+    for speech, log in parts:
+        share, seconds = _measure(log)
+        done, spent = done + speech * share, spent + (seconds if share else 0.0)
+    if done and spent >= _LEAST_SECONDS:
+        write_text(path, f"{done / spent:.3f}\n")
+
+
+def _measure(log: Path) -> tuple[float, float]:
+    """What share of its work a task has done, and the seconds that it took; nothing if the log does not tell."""
+    try:
+        with open(log, "rb") as file:
+            head = file.read(2000)
+            file.seek(max(0, log.stat().st_size - 2000))
+            tail = file.read()
+    except FileNotFoundError:
+        return 0.0, 0.0
+    ended = _ACCOUNTING.search(tail)
+    counts = last_progress(log)
+    share = counts[0] / counts[1] if counts and counts[1] else float(b"# Ended (code 0)" in tail)
+    if ended:
+        return share, float(ended[1])
+    # It was killed: its log has grown until then.
+    if begun := _STARTED.search(head):
+        with suppress(ValueError):
+            start = time.mktime(time.strptime(begun[1].decode(), "%a %b %d %H:%M:%S %Y"))
+            return share, max(0.0, log.stat().st_mtime - start)
+    return 0.0, 0.0

@@ -5,14 +5,18 @@ A worker is a class of computing code that knows nothing of jobs: it is made fro
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vpeval.core.errors import InputError
 from vpeval.core.lazy import Deferred
 from vpeval.data.directory import DataDir
+from vpeval.jobs import shared_disk
+from vpeval.jobs.backends.base import NOT_VISIBLE
 from vpeval.jobs.shards import SHARDS, Shards, ShardWriter
 
 _REPORT_SECONDS = 0.2
@@ -41,8 +45,26 @@ def work(worker: Deferred, arguments: Sequence[str], job: str, works: Sequence[s
             record(part, compute(part))
 
 
+class Unseen(InputError):
+    """This machine does not see the work of the job; another one may."""
+
+    exit_code = NOT_VISIBLE
+
+
 def job_parts(job: str, works: Sequence[str]) -> list[Part]:
     """What job number `job` has to do in the given work directories and no run of it has done before."""
+    splits = [Path(work_dir) / "split" for work_dir in works]
+
+    def unseen() -> list[str]:
+        return [] if any((split / job).is_dir() for split in splits) else [job]
+
+    try:
+        lacking = shared_disk.wait_for(unseen, splits[0])
+    except OSError:  # there is nothing at all
+        lacking = [job]
+    if lacking:
+        machine = socket.gethostname()
+        raise Unseen(f"there is no work of job {job} to be seen on {machine}; does it have this disk?", splits[0])
     parts = []
     for work_dir in map(Path, works):
         split = work_dir / "split" / job

@@ -20,6 +20,8 @@ from vpeval.jobs import guard
 from vpeval.jobs.backends.base import Attempt, Backend, Ended, Snapshot
 from vpeval.jobs.launch import JobArray, parse_memory, parse_time
 
+_GPU = "GPU "
+
 
 class Local(Backend):
     """Child processes of the launcher."""
@@ -31,7 +33,8 @@ class Local(Backend):
         self._count = array.gpus or int(array.gpu_if_any and present > 0)
         self._has_waited = False
         self._seconds = parse_time(array.time) if array.time else 0
-        self._waiting: list[int] = []
+        self._waiting: list[Attempt] = []
+        self._excluded = frozenset[str]()
         self._running: dict[int, _Running] = {}
         self._watch: guard.Guard | None = None
 
@@ -48,8 +51,12 @@ class Local(Backend):
 
     def submit(self, attempts: Sequence[Attempt]) -> None:
         """Start as many as the machine has resources for."""
-        self._waiting += [attempt.job for attempt in attempts]
+        self._waiting[:0] = attempts
         self._fill()
+
+    def exclude(self, places: frozenset[str]) -> None:
+        """Start no more jobs on these GPUs."""
+        self._excluded = places
 
     def poll(self) -> Snapshot:
         """Reap what has ended and start others in its place."""
@@ -67,9 +74,10 @@ class Local(Backend):
             del self._running[job]
             self._leases.give_back(job)
             _log_end(self._array, job, code, seconds)
-            ended[job] = Ended(code, _out_of_time(self._array.time)) if late else Ended(code)
+            ended[job] = Ended(code, _out_of_time(self._array.time)) if late else Ended(code, place=its.place)
         self._fill()
-        return Snapshot(frozenset(self._running), ended)
+        places = frozenset(its.place for its in self._running.values() if its.place)
+        return Snapshot(frozenset(self._running), ended, places)
 
     def end(self, hurry: bool) -> None:
         """Stop what runs."""
@@ -89,15 +97,18 @@ class Local(Backend):
     def _fill(self) -> None:
         assert self._watch
         while self._waiting and len(self._running) < self._limit:
-            variables = dict[str, str]()
+            variables, place = dict[str, str](), ""
             if self._count:
-                names = self._leases.take(self._waiting[0], self._count, self._array.jobs_per_gpu)
+                avoid = [name.removeprefix(_GPU) for name in self._waiting[0].avoid | self._excluded]
+                names = self._leases.take(self._waiting[0].job, self._count, self._array.jobs_per_gpu, avoid)
                 if not names:
                     self._note_wait()
                     return
                 variables = self._leases.variables(names)
-            job = self._waiting.pop(0)
-            self._running[job] = _Running(_start(self._array, job, variables), time.time())
+                # A GPU may be broken while others work; of several it is not known which one.
+                place = f"{_GPU}{names[0]}" if len(names) == 1 < len(self._leases.gpus.names) else ""
+            job = self._waiting.pop(0).job
+            self._running[job] = _Running(_start(self._array, job, variables), place, time.time())
             self._watch.add(self._running[job].child)
 
     def _note_wait(self) -> None:
@@ -116,6 +127,7 @@ def _out_of_time(limit: str) -> str:
 @dataclass(frozen=True)
 class _Running:
     child: subprocess.Popen[bytes]
+    place: str
     since: float
 
 

@@ -22,6 +22,7 @@ from vpeval.core.processes import parent_death_hook
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "srun", "munged")
 SYSTEM_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 NODES = ("n1", "n2", "n3")
+PRIVATE_MOUNTS = ("unshare", "--mount", "--propagation", "private")
 CONFIGURATION = """\
 ClusterName=loopback
 SlurmctldHost=localhost(127.0.0.1)
@@ -53,6 +54,7 @@ MinJobAge=60
 CompleteWait=0
 SchedulerParameters=defer_batch,sched_interval=2,batch_sched_delay=0,sched_min_interval=0,bf_interval=1
 MaxArraySize={array_size}
+MaxJobCount={most_jobs}
 DefMemPerCPU=500
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=1
@@ -74,8 +76,8 @@ def missing_programs() -> list[str]:
 class Cluster:
     """Daemons of a controller and three nodes; `environment` makes Slurm's commands talk to them."""
 
-    def __init__(self, work_dir: Path, cpus: int = 2, array_size: int = 1001) -> None:
-        self.work_dir, self.cpus, self.array_size = work_dir, cpus, array_size
+    def __init__(self, work_dir: Path, cpus: int = 2, array_size: int = 1001, most_jobs: int = 10000) -> None:
+        self.work_dir, self.cpus, self.array_size, self.most_jobs = work_dir, cpus, array_size, most_jobs
         self.nodes: dict[str, subprocess.Popen[bytes]] = {}
         self.controller: subprocess.Popen[bytes] | None = None
         self.munge: subprocess.Popen[bytes] | None = None
@@ -100,6 +102,7 @@ class Cluster:
             last_node=nodes[-1],
             cpus=self.cpus,
             array_size=self.array_size,
+            most_jobs=self.most_jobs,
         )
         (self.work_dir / "slurm.conf").write_text(text)
         key = self.work_dir / "munge.key"
@@ -126,10 +129,21 @@ class Cluster:
         self.controller.send_signal(number)
         self.controller.wait()
 
-    def start_node(self, node: str) -> None:
-        """Start the slurmd of a node (again)."""
+    def forget_jobs(self) -> None:
+        """Start slurmctld again without what it knew, as after the loss of its disk."""
+        self.stop_controller()
+        shutil.rmtree(self.work_dir / "state")
+        (self.work_dir / "state").mkdir()
+        self.start_controller()
+
+    def start_node(self, node: str, read_only: Path | None = None) -> None:
+        """Start the slurmd of a node (again); it may see a directory that it cannot write."""
         (self.work_dir / f"spool.{node}").mkdir(mode=0o755, exist_ok=True)
-        self.nodes[node] = self._start("slurmd", "-D", "-N", node)
+        command = ["slurmd", "-D", "-N", node]
+        if read_only:
+            mount = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
+            command = [*PRIVATE_MOUNTS, "sh", "-c", mount, str(read_only), *command]
+        self.nodes[node] = self._start(*command)
 
     def kill_node(self, node: str) -> None:
         """kill -9 of a slurmd and of all that runs on its node, as when it loses its power."""

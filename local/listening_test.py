@@ -72,7 +72,8 @@ def prepare(parser: script.Parser, words: list[str]) -> None:
         return
     if not args.contact:
         raise InputError("--contact is missing: tell listeners whom to write to, e.g. 'Lab X, privacy@example.org'")
-    texts = Texts(args.title, args.contact, _read_text(args.consent) if args.consent else "")
+    consent = _read_text(args.consent) if args.consent else ""
+    texts = Texts(args.title, args.contact, consent, args.instructions)
     key = _read_key(args.key) if args.key else None
     test = prepare_test(args.out, found, design, texts, PrepareOptions(args.seed, key, args.static))
     pages = [page for page in test.sessions[0].values() if page.kind == "rating"]
@@ -104,6 +105,7 @@ def _add_prepare_options(parser: script.Parser) -> None:
     add("--title", default="Listening test", help="title of the page (%(default)s)")
     add("--contact", default="", help="contact for listeners; required unless --plan")
     add("--consent", type=Path, help="text file with your own consent text, paragraphs separated by blank lines")
+    add("--instructions", type=Path, help="yaml with your own texts of role and questions; docs/listening.md has one")
     add("--seed", type=int, default=0, help="seed of the design (%(default)s)")
     add("--key", type=Path, help="key file of an earlier test, to make the same file names again")
     add("--static", type=script.boolean, default=False, metavar="true|false", help="make pages that need no server")

@@ -16,7 +16,14 @@ from vpeval.listening.boards import cluster_accuracy, distances, linking_records
 from vpeval.listening.design import DesignOptions, draw_design
 from vpeval.listening.disk import ListeningTest, Settings, load_test, page_name
 from vpeval.listening.exclusion import check_listeners
-from vpeval.listening.ratings import VERIFICATION, compare_systems
+from vpeval.listening.ratings import (
+    VERIFICATION,
+    compare_systems,
+    difference_records,
+    draw,
+    mean_records,
+    verification_records,
+)
 from vpeval.listening.simulate import (
     PowerTarget,
     Quality,
@@ -191,6 +198,44 @@ def test_intervals_cover_other_listeners_and_other_speakers(answered, tmp_path):
     independent = own.std() / np.sqrt(len(own))
     assert record.upper - record.lower > 2 * 1.96 * independent * 0.8
     assert record.notes["interval"] == "listener and speaker bootstrap"
+
+
+def test_no_interval_has_zero_width_where_all_ratings_agree(data):
+    """Everybody gives naturalness 7, and rates pairs of one speaker 10 and others 1: every resample is the same."""
+    blank = blank_tables(data, 4)
+    agreed = rated(blank, lambda table: np.where(table.is_target, 10, 1))
+    agreed |= {"naturalness": rated(blank, lambda table: np.full(len(table), 7))["naturalness"]}
+    spks = len(blank["similarity"].names.spks)
+    draws = draw([0, 1, 2, 3], 4, spks, 40, 0)
+    found = [
+        *mean_records(agreed, draws, {}),
+        *difference_records(agreed, compare_systems(agreed), draws, {}),
+        *verification_records(agreed["similarity"], draws, {}),
+    ]
+    assert found and all(r.lower is None or r.upper - r.lower > 1e-3 for r in found)
+    assert all(r.lower is None or r.lower <= r.value <= r.upper for r in found)
+    # Four listeners and speakers: up to 1 - 0.025^(1/4) = 60.2 % of others may rate otherwise, at worst 1 or 10.
+    share = 1 - 0.025**0.25
+    points = [r for r in found if r.metric == "listening_naturalness" and r.params["scores"] == "1 to 10"]
+    for r in points:
+        missed = 1 - 0.025 ** (1 / min(r.counts["listeners"], r.counts["speakers"]))
+        assert (r.value, r.lower, r.upper) == pytest.approx((7, 7 - 6 * missed, 7 + 3 * missed))
+    assert any(r.upper == pytest.approx(7 + 3 * share) for r in points)
+    eer = [r for r in found if r.metric == "listening_eer" and not r.set]
+    assert [(r.value, r.lower) for r in eer] == [(0, 0)] * 3 and all(r.upper == pytest.approx(share) for r in eer)
+
+
+def test_rules_that_exclude_everybody_are_named(data, tmp_path):
+    test = toy_test(data, tmp_path / "test", 2, per_system=2, attention=2, headphones=2)
+    store = Store(test.database)
+    with store.transaction():
+        for answer in simulate_answers(test, APART, Spread(), 0):
+            store.add(replace(answer, value=1 if answer.task == "tones" else answer.value))
+    store.close()
+    named = r"--exclude speed,attention removes all 2 listeners \(attention: 2"
+    with pytest.raises(InputError, match=named) as error:
+        analyse(test, tmp_path / "runs", Options(("speed", "attention"), resamples=0))
+    assert "--exclude none" in str(error.value)
 
 
 def test_exclusions_are_listed_and_can_be_switched_off(answered, tmp_path):

@@ -1,8 +1,10 @@
 """The directory of a test: levels, names, manifest, no overwriting."""
 
+import hashlib
 import html
 import json
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from vpeval.listening.prepare_test import (
     common_level,
     loudness,
     prepare,
+    read_instructions,
 )
 
 
@@ -123,6 +126,53 @@ def test_texts_of_the_organisers_are_text(data, tmp_path):
     assert "<b>" not in page and "<i>" not in page and "<script>alert" not in page
     assert html.escape("First <script>alert(1)</script>") in page
     assert TEXTS.contact not in page
+
+
+def test_the_default_instructions_are_the_role_and_the_scales_of_the_supplement():
+    found = read_instructions()
+    role = " ".join(found.role)
+    words = ("TV or radio", "interviews", "recognised", "unnatural", "understand", "audience", "complain", "balance")
+    assert not [word for word in words if word not in role]
+    assert list(found.questions) == ["naturalness", "similarity", "intelligibility"] and found.own == ""
+    ends = {task: (words["low"], words["high"]) for task, words in found.questions.items()}
+    assert ends == {
+        "naturalness": ("1: severely damaged", "10: not damaged at all"),
+        "similarity": ("1: different persons for sure", "10: the same person for sure"),
+        "intelligibility": ("1: not understandable at all", "10: perfectly understandable"),
+    }
+
+
+def test_instructions_of_the_organisers_replace_what_they_name(data, tmp_path):
+    own = tmp_path / "own.yaml"
+    own.write_text('role: |\n  You are a <b>judge</b>.\n\n  Listen.\nsimilarity:\n  title: Same "voice"?\n')
+    texts = replace(TEXTS, instructions=own)
+    test = prepare(tmp_path / "test", toy_material(data), DesignOptions(1, 2, boards=0), texts, PrepareOptions(key=KEY))
+    page = (test.path / "public/index.html").read_text()
+    assert "<p>You are a &lt;b&gt;judge&lt;/b&gt;.</p>\n<p>Listen.</p>" in page and "radio" not in page
+    assert 'data-title="Same &#34;voice&#34;?"' in page and "the same person for sure" in page
+    assert test.settings.instructions == hashlib.sha256(own.read_bytes()).hexdigest()[:16]
+    assert (
+        prepare(
+            tmp_path / "usual", toy_material(data), DesignOptions(1, 2, boards=0), TEXTS, PrepareOptions(key=KEY)
+        ).settings.instructions
+        == ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("rolle: x\n", "unknown key 'rolle'"),
+        ("similarity: {titel: x}\n", "unknown key 'similarity.titel'"),
+        ("similarity: x\n", "'similarity' must be"),
+        ("role: ' '\n", "'role' of 'role' is empty"),
+        ("naturalness: {low: 1}\n", "'naturalness.low' must be of type str"),
+    ],
+)
+def test_a_mistake_in_instructions_is_named(tmp_path, text, complaint):
+    (tmp_path / "own.yaml").write_text(text)
+    with pytest.raises(InputError, match=complaint):
+        read_instructions(tmp_path / "own.yaml")
 
 
 def test_a_damaged_design_is_named_with_its_line(test):

@@ -45,6 +45,8 @@ def ratings(rows):
 
 TABLES = dict.fromkeys(("naturalness", "similarity", "intelligibility"), ratings(ROWS))
 ONE_DRAW = Draws(np.array([[1, 2]]), np.array([[1, 3]]))
+TWO_DRAWS = Draws(np.array([[1, 2], [1, 1]]), np.array([[1, 3], [1, 1]]))
+"""That draw, and everybody once: the ends of an interval of two resamples are that of the draw and the value."""
 
 
 def find(records, metric, system, set_="", gender="", **params):
@@ -65,7 +67,7 @@ def test_a_rating_counts_as_often_as_its_listener_and_its_speakers_are_drawn():
 
 
 def test_means_and_their_resamples_are_weighted_means():
-    records = mean_records(TABLES, ONE_DRAW, {})
+    records = mean_records(TABLES, TWO_DRAWS, {})
     ranks = {"scores": "normalised rank"}
     for metric, system, value, resampled in (
         ("naturalness", "original", 1.4 / 3, 2.1 / 6),
@@ -75,7 +77,7 @@ def test_means_and_their_resamples_are_weighted_means():
     ):
         record = find(records, f"listening_{metric}", system, **ranks)
         assert record.value == pytest.approx(value)
-        assert record.lower == record.upper == pytest.approx(resampled)
+        assert [record.lower, record.upper] == pytest.approx(sorted((resampled, value)))
         assert record.condition == ("oo" if system == "original" else "oa")
     assert find(records, "listening_naturalness", "zorro", "s", "f", **ranks).value == pytest.approx(0.45)
     assert find(records, "listening_naturalness", "original", "s", "m", **ranks).value == pytest.approx(0.2)
@@ -87,23 +89,27 @@ def test_a_difference_is_that_of_the_system_and_the_one_it_is_compared_with():
     first = comparisons[0]
     assert (first.group, first.system, first.versus, first.test.u) == ("naturalness", "zorro", "original", 4)
     record = find(
-        difference_records(TABLES, comparisons, ONE_DRAW, {}), "listening_difference", "zorro", group="naturalness"
+        difference_records(TABLES, comparisons, TWO_DRAWS, {}), "listening_difference", "zorro", group="naturalness"
     )
     assert record.value == pytest.approx(-0.4 / 3)
-    assert record.lower == record.upper == pytest.approx(2.5 / 7 - 0.35)
+    assert [record.lower, record.upper] == pytest.approx(sorted((record.value, 2.5 / 7 - 0.35)))
     assert record.counts["ratings"] == 6 and record.notes["u"] == 4
 
 
 def test_same_speaker_pairs_are_the_targets_of_the_eer_and_of_its_resamples():
     record = find(verification_records(TABLES["similarity"], ONE_DRAW, {}), "listening_eer", "zorro")
-    assert record.value == record.lower == record.upper == 0
+    # Resamples agree; of two listeners and two speakers, up to 1 - 0.025^(1/2) of others may be taken for somebody else.
+    assert (record.value, record.lower, record.upper) == pytest.approx((0, 0, 1 - 0.025**0.5))
     assert (record.counts["targets"], record.counts["nontargets"]) == (2, 1)
 
 
 def test_an_interval_requires_a_value_in_half_of_the_resamples():
-    assert _interval(np.array([1, np.nan])) == Interval(1, 1)
-    assert _interval(np.array([1, np.nan, np.nan])) is None
-    assert _interval(np.array([])) is None
+    about = 0.5, (0, 1), {"listeners": 1, "speakers": 9}
+    assert _interval(np.array([0, 1, np.nan, np.nan]), *about) == Interval(0, 1)
+    assert _interval(np.array([1, np.nan, np.nan]), *about) is None
+    assert _interval(np.array([]), *about) is None
+    same = _interval(np.array([0.5, 0.5 + 1e-16]), *about)
+    assert (same.lower, same.upper) == pytest.approx((0.0125, 0.9875))
 
 
 def board(listener, positions, spks="aab", utts="123"):
@@ -140,7 +146,7 @@ def test_correlations_have_fishers_interval():
     x, y = np.random.default_rng(0).normal(size=(2, 12))
     found, expected = _fisher(pearsonr(x, y).statistic, 12), pearsonr(x, y).confidence_interval(0.95)
     assert (found.lower, found.upper) == pytest.approx((expected.low, expected.high), abs=1e-6)
-    assert _fisher(0.5, 3) is None and _fisher(0.5, 4) is not None and _fisher(1.0, 9) == Interval(1, 1)
+    assert _fisher(0.5, 3) is None and _fisher(0.5, 4) is not None and _fisher(1.0, 9) is None
 
 
 def test_only_numbers_of_one_set_are_paired():

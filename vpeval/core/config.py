@@ -43,11 +43,11 @@ def read_config(path: str | Path, *optional: str, **keys: type) -> dict[str, Any
     return _checked(read_yaml(path), path, keys, optional=optional)
 
 
-def check_section(section: object, name: str, path: str | Path, **keys: type) -> dict[str, Any]:
-    """A section of a file that was read, called `name`, which must have exactly `keys` as well."""
+def check_section(section: object, name: str, path: str | Path, *optional: str, **keys: type) -> dict[str, Any]:
+    """A section of a file that was read, called `name`, which must have exactly `keys` as well, but for `optional`."""
     if not isinstance(section, dict):
         raise InputError(f"'{name}' must be a list of 'key: value' lines", path)
-    return _checked(section, path, keys, f"{name}.")
+    return _checked(section, path, keys, f"{name}.", optional)
 
 
 def _checked(

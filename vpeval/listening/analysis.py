@@ -19,7 +19,7 @@ from vpeval.core.files import write_text
 from vpeval.listening.answers import Ratings, Responses, read_responses
 from vpeval.listening.boards import linking_records, mean_map, pair_scores
 from vpeval.listening.disk import ListeningTest
-from vpeval.listening.exclusion import Listener, check_listeners, excluded
+from vpeval.listening.exclusion import Listener, broken_rules, check_listeners, excluded
 from vpeval.listening.ratings import (
     ALPHA,
     GROUPS,
@@ -92,10 +92,16 @@ def analyse(test: ListeningTest, runs: Path, options: Options) -> Analysis:
     removed = excluded(listeners, options.rules)
     responses = all_responses.without(each.listener for each in removed)
     if not responses.answers:
-        raise InputError(f"--exclude removes all {len(removed)} listeners; inspect their answers first", test.path)
+        raise InputError(
+            f"--exclude {','.join(options.rules)} removes all {len(removed)} listeners ({broken_rules(removed)}); "
+            "inspect their answers first, or name fewer rules: --exclude none removes nobody",
+            test.path,
+        )
     notes: dict[str, object] = {"excluded": len(removed), "seed": options.seed}
     if options.resamples:
         notes |= {"interval": "listener and speaker bootstrap", "resamples": options.resamples}
+    if test.settings.instructions:
+        notes |= {"instructions": f"of the organisers ({test.settings.instructions})"}
     if test.settings.simulated:
         notes |= {"listeners": "SIMULATED", WARNING: "listeners are SIMULATED: their ratings say nothing about systems"}
     records = _rating_records(responses, options, notes)
@@ -179,10 +185,8 @@ def _correlation_records(
 
 
 def _fisher(r: float, points: int) -> Interval | None:
-    if points < 4:
+    if points < 4 or abs(r) == 1:  # of points on a line it would have no width
         return None
-    if abs(r) == 1:
-        return Interval(r, r)
     centre, half = math.atanh(r), 1.959964 / math.sqrt(points - 3)
     return Interval(math.tanh(centre - half), math.tanh(centre + half))
 

@@ -16,7 +16,7 @@ import numpy as np
 from vpeval.core.seeds import generator
 from vpeval.listening.answers import Floats, PlacedBoard
 from vpeval.listening.ratings import Estimate, make_record, reweighted
-from vpeval.metrics.intervals import multiplicities, percentile_interval
+from vpeval.metrics.intervals import Interval, multiplicities, percentile_interval, widened
 from vpeval.metrics.score_metrics import dsys, dsys_null
 from vpeval.metrics.scores import eer_threshold, pool
 from vpeval.records.record import Record
@@ -107,21 +107,34 @@ def _system_records(
         "targets": int(same.sum()),
         "nontargets": int((~same).sum()),
     }
-    ends = [percentile_interval(column) for column in zip(*samples, strict=True)] if resamples else [None] * 3
+    values = (float(accuracy.mean()), eer_threshold(pooled).value, dsys(pooled))
+    ends: list[Interval | None] = [None] * 3
+    if resamples:
+        columns = zip(*samples, strict=True)
+        # All three go from 0 to 1.
+        ends = [
+            widened(percentile_interval(column), value, 0, 1, len(listeners))
+            for column, value in zip(columns, values, strict=True)
+        ]
     kind = {"interval": "listener bootstrap"} if resamples else {}
     null = dsys_null(pooled, seed=seed)
     chance = float(np.mean([_chance(board, seed) for board in boards]))
     found = (
-        ("listening_cluster_accuracy", float(accuracy.mean()), ends[0], {**kind, "chance": chance}),
-        ("listening_distance_eer", eer_threshold(pooled).value, ends[1], {**kind, "chance": 0.5}),
-        ("listening_dsys", dsys(pooled), ends[2], {**kind, "floor": null.mean}),
-        ("listening_dsys_null", null.mean, null.interval, {"interval": "label permutation"}),
+        ("listening_cluster_accuracy", values[0], ends[0], {**kind, "chance": chance}),
+        ("listening_distance_eer", values[1], ends[1], {**kind, "chance": 0.5}),
+        ("listening_dsys", values[2], ends[2], {**kind, "floor": null.mean}),
+        ("listening_dsys_null", null.mean, *_of_permutations(null.interval)),
     )
     place, params = (system, "", ""), {"task": "board"}
     return [
         make_record(name, Estimate(value, interval, counts), place, params, {**notes, **own})
         for name, value, interval, own in found
     ]
+
+
+def _of_permutations(interval: Interval) -> tuple[Interval | None, dict[str, str]]:
+    """Their interval; none where all permutations agree, as with few points."""
+    return (interval, {"interval": "label permutation"}) if interval.lower < interval.upper else (None, {})
 
 
 def mean_map(boards: Sequence[PlacedBoard]) -> dict[str, Any]:

@@ -50,6 +50,8 @@ class Settings:
     consent: str
     simulated: bool = False
     format: int = FORMAT
+    instructions: str = ""
+    """Identifies instructions of the organisers' own; empty for the default."""
 
 
 @dataclass(frozen=True)
@@ -220,6 +222,7 @@ def _read_settings(path: Path) -> Settings:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         content["systems"] = tuple(content["systems"])
+        content.setdefault("instructions", "")
         settings = Settings(**{field.name: content[field.name] for field in fields(Settings)})
     except (ValueError, KeyError, TypeError):
         raise InputError("does not describe a listening test; prepare it again", path) from None

@@ -78,6 +78,12 @@ def excluded(listeners: Collection[Listener], rules: Collection[str]) -> list[Li
     return [listener for listener in listeners if set(listener.reasons) & set(rules)]
 
 
+def broken_rules(listeners: Collection[Listener]) -> str:
+    """Which rules they break and how many of them break each: ``attention: 2, speed: 1``."""
+    counts = {rule: sum(rule in listener.reasons for listener in listeners) for rule in RULES}
+    return ", ".join(f"{rule}: {count}" for rule, count in counts.items() if count)
+
+
 def render_listeners(listeners: Collection[Listener], rules: Collection[str], simulated: bool = False) -> str:
     """A tab-separated table, one line per listener."""
     heads = ("listener", "answers", "questions", "median_seconds", "attention", "headphones", "agreement")

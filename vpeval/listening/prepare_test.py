@@ -29,9 +29,11 @@ import numpy as np
 import soundfile as sf
 
 from vpeval.audio.io import RATE, is_pipe, read_audio
+from vpeval.core.config import check_section, read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.publish import refuse_target, staged_directory
+from vpeval.listening.answers import TASKS
 from vpeval.listening.design import DesignOptions, Page, draw_design
 from vpeval.listening.disk import (
     ListeningTest,
@@ -55,11 +57,59 @@ _PLAYS = 1.5
 
 @dataclass(frozen=True)
 class Texts:
-    """The texts of the organisers: title, contact, and their own consent text (empty: the default one)."""
+    """The texts of the organisers: title, contact, and their own consent text (empty: the default one).
+
+    `instructions` is a file with what listeners read about their role and the questions (None: the default).
+    """
 
     title: str
     contact: str
     consent: str = ""
+    instructions: Path | None = None
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """What listeners read: paragraphs about their role, and title, text and both ends of the scale of every question.
+
+    `own` identifies texts of the organisers; it is empty for the default.
+    """
+
+    role: tuple[str, ...]
+    questions: Mapping[str, Mapping[str, str]]
+    own: str = ""
+
+
+_WORDS = ("title", "text", "low", "high")
+
+
+def read_instructions(path: Path | None = None) -> Instructions:
+    """The default instructions, with the texts that a file has instead of them."""
+    role, questions = _read_texts(_PAGE / "instructions.yaml")
+    own = ""
+    if path:
+        own_role, own_questions = _read_texts(path)
+        role = own_role or role
+        questions = {task: words | own_questions.get(task, {}) for task, words in questions.items()}
+        own = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    return Instructions(role, questions, own)
+
+
+def _read_texts(path: Path) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
+    texts = read_config(path, "role", *TASKS["rating"], role=str, **dict.fromkeys(TASKS["rating"], dict))
+    questions = {
+        task: check_section(words, task, path, *_WORDS, **dict.fromkeys(_WORDS, str))
+        for task, words in texts.items()
+        if task != "role"
+    }
+    for name, words in (("role", {"role": texts.get("role", "-")}), *questions.items()):
+        if empty := [key for key, text in words.items() if not text.strip()]:
+            raise InputError(f"'{empty[0]}' of '{name}' is empty; leave the line out for the default text", path)
+    return _paragraphs(texts.get("role", "")), questions
+
+
+def _paragraphs(text: str) -> tuple[str, ...]:
+    return tuple(" ".join(part.split()) for part in text.split("\n\n") if part.strip())
 
 
 @dataclass(frozen=True)
@@ -95,6 +145,7 @@ def prepare(
     measured = _measure({clip: material.wav[clip] for clip in clips if clip.set})
     level = common_level({_describe(clip): found for clip, found in measured.items()})
     consent = texts.consent or (_PAGE / "consent.txt").read_text(encoding="utf-8").replace("{contact}", texts.contact)
+    instructions = read_instructions(texts.instructions)
     with staged_directory(out, inputs) as directory:
         seconds = {clip: found.seconds for clip, found in measured.items()}
         (directory / "public/audio").mkdir(parents=True)
@@ -120,9 +171,14 @@ def prepare(
             round(level, 2),
             hashlib.sha256(consent.encode()).hexdigest()[:16],
             options.simulated,
+            instructions=instructions.own,
         )
         write_private(directory, settings, key, pages, seconds)
-        _write_page(directory / "public", settings, consent, _minutes(pages, seconds), options.without_server)
+        words = {"consent": _paragraphs(consent), "role": instructions.role, "questions": instructions.questions}
+        minutes = _minutes(pages, seconds)
+        _write_page(
+            directory / "public", settings=settings, minutes=minutes, without_server=options.without_server, **words
+        )
         write_text(directory / "README.txt", _readme(settings))
         if options.without_server:
             _write_sessions(directory)
@@ -226,14 +282,11 @@ def _minutes(pages: Sequence[Page], seconds: Mapping[Clip, float]) -> int:
     return max(1, round((playing + _SECONDS_PER_ANSWER * answers) / 60))
 
 
-def _write_page(public: Path, settings: Settings, consent: str, minutes: int, without_server: bool) -> None:
+def _write_page(public: Path, **values: object) -> None:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_PAGE), autoescape=True, undefined=jinja2.StrictUndefined
     )
-    paragraphs = [" ".join(part.split()) for part in consent.split("\n\n") if part.strip()]
-    page = environment.get_template("index.html").render(
-        settings=settings, consent=paragraphs, minutes=minutes, without_server=without_server
-    )
+    page = environment.get_template("index.html").render(**values)
     write_text(public / "index.html", page)
     for name in ("listen.css", "listen.js", "board.js", "player.js"):
         shutil.copyfile(_PAGE / name, public / name)

@@ -13,6 +13,7 @@ played).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from vpeval.core.seeds import generator
 from vpeval.listening.answers import Floats, Ints, Ratings
-from vpeval.metrics.intervals import Interval, multiplicities, percentile_interval
+from vpeval.metrics.intervals import Interval, multiplicities, percentile_interval, widened
 from vpeval.metrics.paired import MannWhitney, holm, mann_whitney
 from vpeval.metrics.score_metrics import cllr, min_cllr
 from vpeval.metrics.scores import PooledScores, eer_rocch, eer_threshold, pool
@@ -57,6 +58,9 @@ ALPHA = 0.01
 """The significance level of the supplement."""
 RANKS = "normalised rank"
 _POINTS = "1 to 10"
+_SCALES = {RANKS: (0.0, 1.0), _POINTS: (1.0, 10.0)}
+_HIGHEST = {"eer_threshold": 1.0, "eer_rocch": 0.5, "cllr": (1 + math.log2(1 + math.e)) / 2, "min_cllr": 1.0}
+"""The ends of the scales of ranks and ratings, and of their metrics; the Cllr is that of ranks, from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,8 @@ def mean_records(tables: Mapping[str, Ratings], draws: Draws, notes: Mapping[str
                 for k, place in enumerate(places):
                     if np.isfinite(means[k]):
                         counts = _rating_counts(ratings.where(place_of == k))
-                        estimate = Estimate(float(means[k]), _interval(samples[:, k]), counts)
+                        ends = _interval(samples[:, k], float(means[k]), _SCALES[scale], counts)
+                        estimate = Estimate(float(means[k]), ends, counts)
                         records.append(make_record(f"listening_{group}", estimate, place, {"scores": scale}, notes))
     return records
 
@@ -170,7 +175,8 @@ def difference_records(
             counts = _rating_counts(ratings.where((ratings.system == i) | (ratings.system == j)))
             own = {"p_value": each.test.p_value, "p_holm": each.p_holm, "u": each.test.u, "test": "Mann-Whitney U"}
             params = {"group": group, "versus": each.versus, "scores": RANKS}
-            estimate = Estimate(float(means[i] - means[j]), _interval(samples[:, i] - samples[:, j]), counts)
+            value = float(means[i] - means[j])
+            estimate = Estimate(value, _interval(samples[:, i] - samples[:, j], value, (-1, 1), counts), counts)
             place = (each.system, "", "")
             records.append(make_record("listening_difference", estimate, place, params, {**notes, **own}))
     return records
@@ -190,7 +196,8 @@ def verification_records(ratings: Ratings, draws: Draws, notes: Mapping[str, obj
             counts = {"targets": targets, "nontargets": len(own) - targets, **_rating_counts(own)}
             for (name, (objective, _)), value, column in zip(VERIFICATION.items(), values, samples.T, strict=True):
                 params = {"estimator": objective, "scores": RANKS}
-                records.append(make_record(name, Estimate(value, _interval(column), counts), place, params, notes))
+                ends = _interval(column, value, (0, _HIGHEST[objective]), counts)
+                records.append(make_record(name, Estimate(value, ends, counts), place, params, notes))
     return records
 
 
@@ -243,7 +250,12 @@ def reweighted(pooled: PooledScores, score: Floats, is_target: NDArray[np.bool_]
     return pooled.reweighted(targets, nontargets)
 
 
-def _interval(samples: Floats) -> Interval | None:
-    """The interval of the finite samples; none if less than half of the samples are finite."""
+def _interval(samples: Floats, value: float, scale: tuple[float, float], counts: Mapping[str, int]) -> Interval | None:
+    """The interval of the finite samples, on a scale; none if less than half of the samples are finite.
+
+    Ratings that are all the same are as many observations as there are listeners or speakers, whichever are fewer.
+    """
     valid = samples[np.isfinite(samples)]
-    return percentile_interval(valid) if len(valid) and 2 * len(valid) >= len(samples) else None
+    if not len(valid) or 2 * len(valid) < len(samples):
+        return None
+    return widened(percentile_interval(valid), value, *scale, min(counts["listeners"], counts["speakers"]))

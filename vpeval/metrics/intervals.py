@@ -101,6 +101,22 @@ def percentile_interval(samples: ArrayLike, level: float = 0.95) -> Interval:
     return Interval(float(lower), float(upper))
 
 
+def widened(interval: Interval, value: float, low: float, high: float, units: int) -> Interval:
+    """An interval of zero width, widened by what as many as `units` equal observations may have missed.
+
+    Where all of them are the same, so is every resample. A share of 1 - (0.05 / 2)^(1/units) of the others may still
+    differ without one among the observed; at worst it is all at an end of the scale, which reaches from `low` to
+    `high`. Other intervals stay as they are.
+
+    >>> widened(Interval(1, 1), 1, 0, 1, 2)
+    Interval(lower=0.158113883008419, upper=1.0)
+    """
+    if interval.upper - interval.lower > 1e-9 * (high - low):  # less is rounding
+        return interval
+    share = 1 - (0.05 / 2) ** (1 / units)
+    return Interval(value - share * (value - low), value + share * (high - value))
+
+
 def too_few(speakers: int) -> SpeakerInterval | None:
     """No interval, if there are too few speakers for one."""
     if speakers >= FEWEST:

@@ -7,21 +7,6 @@
   const SERVER = document.body.dataset.mode === "server";
 
   const QUESTIONS = {
-    naturalness: {
-      title: "How natural does A sound?",
-      text: "Listen for damage: a robotic or muffled voice, crackling, cuts. Rate the sound, not the words. Background noise may belong to the recording.",
-      ends: ["1: severely damaged", "10: not damaged at all"],
-    },
-    similarity: {
-      title: "Are A and B the same person?",
-      text: "B is an unchanged voice. Could it be the person who speaks in A? Rate the voice, not the words: the sentences differ.",
-      ends: ["1: certainly different persons", "10: certainly the same person"],
-    },
-    intelligibility: {
-      title: "How well do you understand A?",
-      text: "Listen to A once more if you like and try to follow the words.",
-      ends: ["1: I understand nothing", "10: I understand every word"],
-    },
     tones: {
       title: "How many tones do you hear?",
       text: "A short check that the sound still works: count the tones and choose their number.",
@@ -33,6 +18,9 @@
       ends: ["", ""],
     },
   };
+  for (const { dataset } of document.querySelectorAll("#words > [data-task]")) {
+    QUESTIONS[dataset.task] = { title: dataset.title, text: dataset.text, ends: [dataset.low, dataset.high] };
+  }
   const TASKS = {
     volume: [], quietest: ["quietest"], rating: ["naturalness", "similarity", "intelligibility"],
     tones: ["tones"], board: ["board"], comment: ["comment"],

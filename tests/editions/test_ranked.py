@@ -1,5 +1,7 @@
 """ASV_eval^anon is an attacker that was trained on speech of the system, or nobody."""
 
+from dataclasses import replace
+
 import pytest
 
 from vpeval.core.errors import InputError
@@ -31,6 +33,13 @@ UNTRAINED = [
     *eers("f0", "aa", 0.48, "lazy-informed"),
     *eers("similar", "aa", 0.35, "none"),
 ]
+VERIFIED = [
+    replace(record, metric=metric)
+    for record in (*eers("ecapa", "oo", 0.01, "unprotected"), *eers("plda", "aa", 0.125, "semi-informed"))
+    for metric in ("eer_kaldi", "eer_threshold", "cllr", "min_cllr", "eer_rocch")
+    if record.metric == "eer_kaldi"
+]
+"""Everything that a verification block needs."""
 TRAINED = [*UNTRAINED, *eers("plda", "aa", 0.125, "semi-informed")]
 
 
@@ -87,3 +96,25 @@ def test_only_editions_that_rank_by_such_an_attacker_miss_one():
     assert set(unranked(UNTRAINED, "2022")) == {"mine"}
     assert unranked(UNTRAINED, "2020") == {} == unranked(TRAINED, "2024")
     assert unranked(wers(), "2024") == {}
+
+
+@pytest.mark.parametrize(("edition", "name"), [("2020", "results.txt"), *FILES])
+def test_a_file_of_a_challenge_says_that_its_sets_are_of_none_or_were_rebuilt(read, edition, name):
+    def text_of(recipe="", protocol=""):
+        notes = {"protocol": protocol} if protocol else {}
+        records = [record.with_notes(notes).tagged({"recipe": recipe}) for record in (*VERIFIED, *wers())]
+        return render(records, edition, name, "plda", "ecapa")
+
+    foreign = "# protocol: foreign. Sets of recipe toy, not those of a challenge: toy_test_trials_f, toy_test_asr\n"
+    rebuilt = "# protocol: rebuilt. Sets drawn by us, not those of the official lists: toy_test_trials_f"
+    texts = [text_of("toy"), text_of("toy", "rebuilt"), text_of("toy", "official"), text_of()]
+    assert [text.count(foreign) for text in texts] == [1, 0, 0, 0]
+    assert [text.count(rebuilt) for text in texts] == [0, 1, 0, 0]
+    # Below the results, and not among them when they are read again.
+    for text in texts[:2]:
+        assert text.splitlines()[-1].startswith("# ") and read(text, edition, name) == read(texts[2], edition, name)
+
+
+def test_the_file_of_the_legal_paper_knows_no_challenge():
+    records = [record.tagged({"recipe": "toy"}) for record in TRAINED]
+    assert "protocol" not in render(records, "2020", "results_legal.txt")

@@ -10,14 +10,18 @@ from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.lazy import modules_of
+from vpeval.data.layout import first_few
 from vpeval.records.names import (
     ASV_EVAL,
     ASV_EVAL_ANON,
     CONDITIONS,
     MARK,
     ORIGINAL,
+    PROTOCOL,
+    PUBLISHED,
     SEMI,
     SIMILAR,
+    SetName,
     attack_model,
     remarks,
     unranked_remark,
@@ -191,8 +195,21 @@ def render(
     else:
         chosen = of_attacker(records, attacker)
     why = unranked(records, edition) if result_file.attacks else {}
-    said = dict.fromkeys((*remarks(records), *(unranked_remark(*system) for system in why.items())))
+    foreign = foreign_remarks(chosen) if result_file in challenge.files else []
+    said = dict.fromkeys((*foreign, *remarks(records), *(unranked_remark(*system) for system in why.items())))
     return result_file.render(chosen) + "".join(f"{MARK}{remark}\n" for remark in said)
+
+
+def foreign_remarks(records: Sequence[Record]) -> list[str]:
+    """That a file of a challenge's format is about sets of no challenge, whose protocol nobody else has."""
+    sets: dict[str, dict[str, None]] = {}
+    for record in records:
+        if record.recipe and SetName.parse(record.set) and not {PROTOCOL, PUBLISHED} & record.notes.keys():
+            sets.setdefault(record.recipe, {})[record.set] = None
+    return [
+        f"protocol: foreign. Sets of recipe {recipe}, not those of a challenge: {first_few(names, 4)}"
+        for recipe, names in sets.items()
+    ]
 
 
 def unranked(records: Sequence[Record], edition: str) -> dict[str, str]:

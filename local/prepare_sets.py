@@ -43,7 +43,9 @@ def main() -> None:
     request = Request(args.corpus, args.data, args.seed, Lists(Path(args.lists)) if args.lists else None)
     rows, statuses = prepare(recipe.recipe, [*sorted(needed), *sorted(optional)], optional, request)
     if rows:
-        print(f"Numbers of the evaluation plan, and those found:\n{render(rows)}")
+        legal = any(row.name.startswith("commonvoice_") for row in rows)
+        paper = "Table 1 of the legal paper" if legal else "the evaluation plan"
+        print(f"Numbers of {paper}, and those found:\n{render(rows)}")
     for name, status in statuses.items():
         if status.protocol == ABSENT:
             print(f"{name} is left out: {status.why}", file=sys.stderr)

@@ -252,8 +252,73 @@ def test_the_table_shows_expected_and_found_numbers(monkeypatch: pytest.MonkeyPa
     assert [row.agrees for row in rows] == [True, False]
     lines = render(rows).splitlines()
     assert lines[0].split()[:4] == ["set", "gender", "speakers", "found"]
-    assert lines[1].split() == ["libri_dev_enrolls", "f", "1", "1", "1", "1", "–", "–", "–", "–"]
+    assert lines[1].split() == ["libri_dev_enrolls", "f", "1", "1", "1", "1", *"––––––"]
     assert lines[2].split()[-1] == "differs"
+
+
+def test_training_corpora_of_the_plan_and_sets_of_the_legal_paper_are_known_with_their_numbers() -> None:
+    """Table 1 of both: women, men, all, utterances, hours."""
+    tables = {
+        "voxceleb": (2912, 4451, 7363, 1281762, 2794),
+        "train-clean-100": (125, 126, 251, 28539, 100),
+        "train-other-500": (564, 602, 1166, 148688, 497),
+        "libritts_train_clean_100": (123, 124, 247, 33236, 54),
+        "libritts_train_other_500": (560, 600, 1160, 205044, 310),
+        "train-clean-360": (439, 482, 921, 104014, 363.6),
+        "commonvoice_a": (5601, 16423, 22024, 234945, 323),
+        "commonvoice_b": (1354, 3595, 4949, 996971, 1409),
+    }
+    for name, (women, men, everybody, utts, hours) in tables.items():
+        of = {gender: EXPECTED[name, gender] for gender in ("f", "m", "")}
+        assert (of["f"].speakers, of["m"].speakers, of[""].speakers) == (
+            women,
+            men,
+            everybody,
+        ) and women + men == everybody
+        assert (of[""].utts, of[""].hours) == (utts, hours)
+
+
+def test_hours_are_counted_and_compared_within_a_percent(monkeypatch: pytest.MonkeyPatch) -> None:
+    utts = {f"{spk}-{n}": spk for spk in "ab" for n in range(3)}
+    seconds = {utt: "3600" if utt[0] == "a" else "1800.5" for utt in utts}
+    data = DataDir(Path("commonvoice_a"), utts, {"utt2dur": seconds}, {"spk2gender": {"a": "f", "b": "m"}})
+    found = counts.count(data)
+    assert (found.speakers, found.utts) == (2, 6) and found.hours == pytest.approx((3 * 3600 + 3 * 1800.5) / 3600)
+    assert counts.count(data, "m").hours == pytest.approx(3 * 1800.5 / 3600)
+    for hours, agrees in ((3.6, True), (3.4, False)):
+        monkeypatch.setitem(EXPECTED, ("commonvoice_a", ""), Counts(2, 6, hours=hours))
+        assert compare(data)[0].agrees == agrees
+    # Other versions of Common Voice have other numbers; the lists of a challenge must give its numbers.
+    assert not compare(data)[0].is_binding
+    assert Row("train-clean-360", "", Counts(1, 1), Counts(1, 1)).is_binding
+
+
+def test_voxceleb_is_read_as_released_and_its_aac_is_refused(tmp_path: Path) -> None:
+    speech = replicas.Speech()
+    for number, files in (
+        (1, ("wav/id10001/1zcIwhmdeo4/00001.wav", "wav/id10002/a-_b/00002.wav")),
+        (2, ("dev/aac/id00012/xyz/00001.flac",)),
+    ):
+        home = tmp_path / f"VoxCeleb{number}"
+        for file in files:
+            replicas.write(home / file, speech.take("f", 1)[0][0])
+        rows = {
+            1: "VoxCeleb1 ID\tVGGFace1 ID\tGender\nid10001\tx\tm\nid10002\ty\tf\n",
+            2: "Id ,Face ,Gender ,Set\nid00012 ,n ,f ,dev\n",
+        }
+        (home / f"vox{number}_meta.csv").write_text(rows[number])
+    (sets,) = make(tmp_path, tmp_path / "data", ["voxceleb"]).values()
+    assert sorted(sets.utts) == ["id00012-xyz-00001", "id10001-1zcIwhmdeo4-00001", "id10002-a-_b-00002"]
+    assert sets.table("spk2gender") == {"id00012": "f", "id10001": "m", "id10002": "f"}
+    assert not [problem for problem in validate(sets.path) if "text" not in str(problem)]
+    aac = tmp_path / "VoxCeleb2/dev/aac/id00012/xyz/00002.m4a"
+    aac.touch()
+    with pytest.raises(InputError, match=r"00002.m4a: is AAC.*ffmpeg"):
+        make(tmp_path, tmp_path / "again", ["voxceleb"])
+    aac.unlink()
+    (tmp_path / "VoxCeleb2/vox2_meta.csv").unlink()
+    with pytest.raises(InputError, match="no VoxCeleb 1 and 2 here"):
+        make(tmp_path, tmp_path / "again", ["voxceleb"])
 
 
 def table(folder: Path, speakers: dict[str, str], columns: tuple[str, ...] = ("gender", "session", "text")) -> Path:

@@ -9,10 +9,19 @@ import replicas
 
 from vpeval.audio.io import probe
 from vpeval.core.errors import InputError
-from vpeval.corpora.commonvoice import choose_subsets, find_commonvoice, listed_subset, read_commonvoice, with_seconds
+from vpeval.corpora.commonvoice import (
+    choose_subsets,
+    commonvoice_sets,
+    find_commonvoice,
+    listed_subset,
+    read_commonvoice,
+    remaining,
+    with_seconds,
+)
+from vpeval.corpora.lists import Lists
 from vpeval.corpora.released import read_iemocap, read_librispeech, read_libritts, read_ravdess, read_vctk
 from vpeval.corpora.table import read_table_corpus
-from vpeval.corpora.utterances import MissingCorpus, Utterance, convert_to_16khz, to_16khz, to_data
+from vpeval.corpora.utterances import MissingCorpus, Request, Utterance, convert_to_16khz, to_16khz, to_data
 
 
 @pytest.fixture
@@ -140,6 +149,34 @@ def test_common_voice_is_cut_by_amount_of_speech(tmp_path: Path, speech: replica
     # MP3 is read directly.
     one = convert_to_16khz(utterances[:1], tmp_path / "local")[0]
     assert probe(str(one.path)).rate == 16000 and abs(one.seconds - 10) < 0.2
+
+
+def test_a_published_list_of_a_is_enough_and_b_is_what_is_left_of_its_speakers(tmp_path: Path, monkeypatch) -> None:
+    """Clips of 60 s: ann has 2 in A and 3 others, bob 2 and 2 others, cat all in A, and dan is not in A."""
+    clips = {"ann": 5, "bob": 4, "cat": 2, "dan": 9}
+    utterances = [
+        Utterance(f"{spk}-clip_{spk}_{n}", Path(f"clip_{spk}_{n}.mp3"), spk, "f", seconds=60.0)
+        for spk, count in clips.items()
+        for n in range(count)
+    ]
+    path = tmp_path / "list-cv11-A"
+    path.write_text("".join(f"clip_{spk}_{n}.mp3\n" for spk in ("ann", "bob", "cat") for n in range(2)))
+    a = listed_subset(utterances, path)
+    assert [each.utt for each in remaining(utterances, a)] == [f"ann-clip_ann_{n}" for n in (2, 3, 4)]
+    with pytest.raises(InputError, match="no speaker of the list of A has 181 s"):
+        remaining(utterances, a, 181)
+    for name, value in (("find_commonvoice", tmp_path), ("read_commonvoice", utterances)):
+        monkeypatch.setattr(f"vpeval.corpora.commonvoice.{name}", lambda *_, value=value: value)
+    monkeypatch.setattr("vpeval.corpora.commonvoice.with_seconds", lambda _, utts: utts)
+    monkeypatch.setattr(Request, "convert", lambda _, utts, __: list(utts))
+    made, _ = commonvoice_sets(Request(tmp_path, tmp_path / "data", 0, Lists(tmp_path)), [])
+    found = {each.data.name: each for each in made}
+    assert found["commonvoice_a"].status.protocol == "official"
+    assert found["commonvoice_b"].status.protocol == found["commonvoice_enrolls"].status.protocol == "rebuilt"
+    assert sorted(found["commonvoice_b"].data.utts) == [f"ann-clip_ann_{n}" for n in (2, 3, 4)]
+    path.rename(tmp_path / "list-cv11-B")
+    with pytest.raises(InputError, match="set A needs a list"):
+        commonvoice_sets(Request(tmp_path, tmp_path / "data", 0, Lists(tmp_path)), [])
 
 
 def test_published_lists_of_common_voice_name_clips_in_any_form(tmp_path: Path) -> None:

@@ -71,7 +71,9 @@ def test_a_replica_goes_through_stages_0_to_3(clone, replica, recipe):
 
 @pytest.mark.nightly
 def test_the_replica_of_vpc2020_goes_through_all_stages_and_says_that_its_protocol_is_rebuilt(clone, replica):
-    output = clone.run("--recipe", "vpc2020", "--corpus", replica("vpc2020"), "--nj", "2", *TEMPLATE)
+    output = clone.run(
+        "--recipe", "vpc2020", "--corpus", replica("vpc2020"), "--nj", "2", "--srd-inputs", "5", *TEMPLATE
+    )
     run = clone.path / "exp/vpc2020/runs/template"
     assert "protocol: rebuilt" in output.rpartition("== stage 11")[2]
     records = read_records(run / "results.jsonl")

@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,27 @@ def test_an_anonymiser_that_needs_a_pool_is_refused_where_there_is_none(tmp_path
     hook.with_name("needs").write_text("gpu\n")
     with pytest.raises(InputError, match="needs: says 'gpu'; it may say train_sets and pool_sets"):
         make_plan(Settings(recipe="mini", anonymizer=str(hook)))
+
+
+def test_the_asv_eval_of_the_challenge_comes_first_once_it_has_been_trained(toy, tmp_path):
+    Path("conf").unlink()
+    shutil.copytree(ROOT / "conf", "conf")
+    more = "asv_eval=xvector_plda_vpc_original\ntrain_sets=toy_train\n"
+    assert toy(more=more).names == ("ecapa",)
+    weights = Path("exp/models/xvector_vpc/model.ckpt")
+    weights.parent.mkdir(parents=True)
+    weights.touch()
+    plan = toy(more=more)
+    assert plan.names == ("xvector_plda_vpc_original", "ecapa") and plan.main.name == plan.names[0]
+    assert (plan.main.start, plan.main.profile, plan.main.trained_on) == ("xvector_vpc", "plda_vpc2020", "original")
+    assert make_plan(Settings(recipe="toy", attackers="ecapa")).names == ("ecapa",)
+    with pytest.raises(InputError, match=r"asv_eval: there is no conf/asv/nobody\.yaml"):
+        toy(more="asv_eval=nobody\n")
+
+
+def test_recipes_of_2020_and_2022_name_the_asv_eval_of_the_plan_and_others_none():
+    named = {path.parent.name: read_recipe(path).asv_eval for path in sorted((ROOT / "egs").glob("*/recipe.conf"))}
+    assert {name for name, attacker in named.items() if attacker} == {"vpc2020", "vpc2022"}
 
 
 def test_without_asr_sets_no_recogniser_is_fetched(toy):

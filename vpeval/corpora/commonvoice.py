@@ -191,13 +191,7 @@ def commonvoice_sets(request: Request, names: Sequence[str]) -> tuple[list[Prepa
     """A and B, and the small sets of both; in the latter, trials are all pairs of a speaker and an utterance."""
     directory = find_commonvoice(request.corpus)
     utterances = read_commonvoice(directory)
-    lists = None if request.lists is None else _find_lists(request.lists)
-    if lists is None:
-        subsets = choose_subsets(with_seconds(directory, utterances), request.seed)
-        status = Status(REBUILT, "by the documented rule, without the published lists")
-    else:
-        subsets = Subsets(*(listed_subset(utterances, path) for path in lists))
-        status = Status(OFFICIAL, " and ".join(map(str, lists)))
+    subsets, status_a, status = _choose(request, directory, utterances)
     _refuse_overlap(subsets)
     a, b = (request.convert(part, "commonvoice") for part in (subsets.a, subsets.b))
     made = []
@@ -218,7 +212,7 @@ def commonvoice_sets(request: Request, names: Sequence[str]) -> tuple[list[Prepa
             made.append(make_set(request, f"commonvoice_trials_{gender}", candidates, status, trials=pairs))
         trials += pairs
     return [
-        make_set(request, "commonvoice_a", a, status, enrolls=(each.utt for each in a)),
+        make_set(request, "commonvoice_a", a, status_a, enrolls=(each.utt for each in a)),
         # Its trials make B a trial set, with other pseudo-speakers than A has.
         make_set(request, "commonvoice_b", b, status, trials=trials),
         make_set(request, "commonvoice_enrolls", enrolled, status, enrolls=(each.utt for each in enrolled)),
@@ -226,8 +220,36 @@ def commonvoice_sets(request: Request, names: Sequence[str]) -> tuple[list[Prepa
     ], {}
 
 
-def _find_lists(lists: Lists) -> tuple[Path, Path] | None:
-    """Files whose names end with A and B, as in list-cv11-A."""
+def _choose(request: Request, directory: Path, utterances: list[Utterance]) -> tuple[Subsets, Status, Status]:
+    """A and B, and which protocol A and everything else follow: that of lists, if only of A, or our rule."""
+    lists = None if request.lists is None else _find_lists(request.lists)
+    if lists is None:
+        status = Status(REBUILT, "by the documented rule, without the published lists")
+        return choose_subsets(with_seconds(directory, utterances), request.seed), status, status
+    a = listed_subset(utterances, lists[0])
+    official = Status(OFFICIAL, " and ".join(map(str, lists)))
+    if len(lists) > 1:
+        return Subsets(a, listed_subset(utterances, lists[1])), official, official
+    rest = Status(REBUILT, f"from the clips of the speakers of A that {lists[0]} does not name")
+    speakers = {each.spk for each in a}
+    known = with_seconds(directory, [each for each in utterances if each.spk in speakers])
+    return Subsets(a, remaining(known, a)), official, rest
+
+
+def remaining(utterances: Iterable[Utterance], a: Iterable[Utterance], seconds_b: float = SECONDS_B) -> list[Utterance]:
+    """B for a given A: all other clips of those of its speakers who have at least `seconds_b` of them."""
+    named, speakers = {each.utt for each in a}, {each.spk for each in a}
+    others = by_speaker(each for each in utterances if each.spk in speakers and each.utt not in named)
+    b = [each for own in others.values() if sum(each.seconds for each in own) >= seconds_b for each in own]
+    if not b:
+        raise InputError(
+            f"no speaker of the list of A has {seconds_b:g} s of other speech, as set B needs; is the corpus complete?"
+        )
+    return b
+
+
+def _find_lists(lists: Lists) -> tuple[Path, ...] | None:
+    """Files whose names end with A and B, as in list-cv11-A; that of A is enough, as only that was published."""
     found = []
     for letter in "AB":
         files = [
@@ -238,9 +260,9 @@ def _find_lists(lists: Lists) -> tuple[Path, Path] | None:
                 f"several lists could be that of set {letter}: {files[0].name}, {files[1].name}", lists.root
             )
         found += files
-    if len(found) == 1:
-        raise InputError(f"has {found[0].name} only; sets A and B both need a list (…-A, …-B)", lists.root)
-    return (found[0], found[1]) if found else None
+    if len(found) == 1 and found[0].stem.upper().endswith("B"):
+        raise InputError(f"has {found[0].name} only; set A needs a list (…-A), B may have one", lists.root)
+    return tuple(found) or None
 
 
 def _refuse_overlap(subsets: Subsets) -> None:

@@ -22,12 +22,14 @@ from vpeval.corpora.released import (
     find_libri,
     find_ravdess,
     find_vctk,
+    find_voxceleb,
     iemocap_partition,
     read_iemocap,
     read_librispeech,
     read_libritts,
     read_ravdess,
     read_vctk,
+    read_voxceleb,
 )
 from vpeval.corpora.speechocean import SET as SPEECHOCEAN
 from vpeval.corpora.speechocean import find_speechocean, read_speechocean, speechocean_sets
@@ -101,6 +103,7 @@ KINDS: dict[str, Callable[[Path, str], list[Utterance]]] = {
     "librispeech": read_librispeech,
     "libritts": read_libritts,
     "vctk": lambda corpus, _: read_vctk(corpus),
+    "voxceleb": lambda corpus, _: read_voxceleb(corpus),
     "ravdess": lambda corpus, _: read_ravdess(corpus),
     "iemocap": lambda corpus, _: read_iemocap(corpus),
     "speechocean": lambda corpus, _: read_speechocean(corpus),
@@ -117,7 +120,7 @@ def read_corpus(kind: str, subset: str, request: Request, path: Path) -> DataDir
 def _counted(found: Sequence[PreparedSet]) -> list[counts.Row]:
     rows = [row for each in found for row in counts.compare(each.data)]
     official = {each.data.name for each in found if each.status.protocol == OFFICIAL}
-    if wrong := [row for row in rows if not row.agrees and row.name in official]:
+    if wrong := [row for row in rows if not row.agrees and row.is_binding and row.name in official]:
         raise InputError(
             f"the official lists do not give the numbers of the evaluation plan:\n{counts.render(wrong)}\n"
             "Use complete lists and the complete corpus, or leave out --lists for a rebuilt protocol"
@@ -154,6 +157,11 @@ def _libritts(request: Request, names: Sequence[str]) -> tuple[list[PreparedSet]
 
 def _libritts_subset(name: str) -> str:
     return name.removeprefix("libritts_").replace("_", "-")
+
+
+def _voxceleb(request: Request, names: Sequence[str]) -> tuple[list[PreparedSet], dict[str, Status]]:
+    utterances = request.convert(read_voxceleb(request.corpus), "voxceleb")
+    return [make_set(request, "voxceleb", utterances, Status(WHOLE, "VoxCeleb 1 and 2"))], {}
 
 
 def _iemocap(request: Request, names: Sequence[str]) -> tuple[list[PreparedSet], dict[str, Status]]:
@@ -208,6 +216,7 @@ _FAMILIES: tuple[tuple[re.Pattern[str], Family, Callable[[Path, str], Path]], ..
         _libritts,
         lambda corpus, name: find_libri(corpus, "LibriTTS", _libritts_subset(name)),
     ),
+    (re.compile(r"voxceleb"), _voxceleb, lambda corpus, _: find_voxceleb(corpus)),
     (re.compile(r"IEMOCAP_(dev|test)"), _iemocap, lambda corpus, _: find_iemocap(corpus)),
     (re.compile(r"ravdess_(enrolls|trials_[fm])"), _ravdess, lambda corpus, _: find_ravdess(corpus)),
     (

@@ -1,4 +1,4 @@
-"""Readers of corpora in their released layouts: LibriSpeech, LibriTTS, VCTK, RAVDESS and IEMOCAP."""
+"""Readers of corpora in their released layouts: LibriSpeech, LibriTTS, VCTK, VoxCeleb, RAVDESS and IEMOCAP."""
 
 from __future__ import annotations
 
@@ -152,6 +152,64 @@ def _read_vctk_speakers(path: Path) -> dict[str, tuple[str, str, str]]:
         name = fields[0] if fields[0][0].isalpha() else f"p{fields[0]}"
         speakers[name] = age, fields[2].lower(), fields[3] if len(fields) > 3 else ""
     return speakers
+
+
+_VOXCELEB = ("VoxCeleb1", "VoxCeleb2")
+_VOXCELEB_AUDIO = (".wav", ".flac", ".m4a")
+
+
+def find_voxceleb(corpus: Path) -> Path:
+    """The directory that holds VoxCeleb1 and VoxCeleb2."""
+    found = find_corpus(corpus, ["VoxCeleb"], f"{_VOXCELEB[0]}/vox1_meta.csv", "VoxCeleb 1 and 2")
+    return find_corpus(found, [], f"{_VOXCELEB[1]}/vox2_meta.csv", "VoxCeleb 1 and 2")
+
+
+def read_voxceleb(corpus: Path) -> list[Utterance]:
+    """All utterances of VoxCeleb 1 and 2 (Nagrani et al., Interspeech 2017; Chung et al., Interspeech 2018).
+
+    ``VoxCeleb<n>/vox<n>_meta.csv`` has the genders; the audio is in directories of speakers anywhere below
+    ``VoxCeleb<n>``: ``…/id<nnnnn>/<video>/<number>.wav``. VoxCeleb2 comes as .m4a, which has to be converted to .wav or
+    .flac. A session is a video. There are no texts.
+    """
+    root = find_voxceleb(corpus)
+    utterances = []
+    for number, name in enumerate(_VOXCELEB, start=1):
+        meta = root / name / f"vox{number}_meta.csv"
+        genders = _read_voxceleb_genders(meta)
+        seen: set[str] = set()
+        for path in sorted((root / name).glob("**/id[0-9]*/*/*")):
+            if path.suffix not in _VOXCELEB_AUDIO:
+                continue
+            if path.suffix == ".m4a":
+                raise InputError(
+                    "is AAC, which is not read here; convert all of VoxCeleb2 once, such as with ffmpeg -i x.m4a -ac 1 "
+                    "-ar 16000 x.flac, and remove the .m4a files",
+                    path,
+                )
+            spk, video = path.parent.parent.name, path.parent.name
+            if spk not in genders:
+                raise InputError(f"has no speaker {spk}; is it of this corpus?", meta)
+            utt = f"{spk}-{video}-{path.stem}"
+            if utt in seen:
+                raise InputError(f"is there twice, also elsewhere below {root / name}; keep one", path)
+            seen.add(utt)
+            utterances.append(Utterance(utt, path, spk, genders[spk], video))
+        if not seen:
+            raise MissingCorpus(f"no audio of {name}: expected id<number>/<video>/<number>.wav or .flac", root / name)
+    return utterances
+
+
+def _read_voxceleb_genders(path: Path) -> dict[str, str]:
+    """Speaker → gender: the columns of both versions are separated by tabs or commas, and called differently."""
+    genders: dict[str, str] = {}
+    for line, text in read_lines(path, blanks=True):
+        fields = [field.strip() for field in re.split(r"[\t,]", text)]
+        if line == 1:
+            continue
+        if len(fields) < 3 or fields[2].lower() not in GENDERS:
+            raise InputError(f"expected <speaker> <other id> <f or m> …, not '{text.strip()}'", path, line)
+        genders[fields[0]] = fields[2].lower()
+    return genders
 
 
 _RAVDESS_EMOTIONS = {

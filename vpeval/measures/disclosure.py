@@ -158,7 +158,8 @@ def split_pool(pooled: Embeddings, n_inputs: int, seed: int) -> tuple[Embeddings
     if kept < 2:
         most = max(1, int(sorted(pooled.counts)[-2:][0]) - 1)
         message = (
-            f"fewer than two speakers have more than {n_inputs} utterances, as many as inputs are asked for; try {most}"
+            f"fewer than two speakers have more than {n_inputs} utterances, as many as inputs are asked for; try "
+            f"{most} (--srd-inputs of run.sh)"
         )
         raise InputError(message, pooled.directory)
     log.info("%d inputs of %d speakers; %d speakers left out", len(halves.inputs), kept, len(halves.left_out))

@@ -27,6 +27,7 @@ from vpeval.asv.attackers import (
     with_choice,
 )
 from vpeval.asv.choice import FILE as CHOICE
+from vpeval.core.config import read_yaml
 from vpeval.core.errors import InputError
 from vpeval.core.run_names import base_and_seed, with_seed
 from vpeval.corpora.table import NAME as TABLE
@@ -564,7 +565,7 @@ def make_plan(settings: Settings) -> Plan:
     if "/" in settings.recipe or not conf.is_file():
         there = " ".join(sorted(path.parent.name for path in Path("egs").glob("*/recipe.conf")))
         raise InputError(f"no recipe '{settings.recipe}'; there are: {there}")
-    recipe = read_recipe(conf)
+    recipe = _with_asv_eval(read_recipe(conf), conf)
     if not _ROOT.fullmatch(settings.data):
         raise InputError(
             f"--data {settings.data}: use the name of a directory here that begins with 'data', such as "
@@ -599,6 +600,17 @@ def make_plan(settings: Settings) -> Plan:
     _check_fusions(plan)
     _check_hook(plan)
     return plan
+
+
+def _with_asv_eval(recipe: Recipe, conf: Path) -> Recipe:
+    """The recipe with the challenge's own ASV_eval as its first attacker, once the encoder of that has been trained."""
+    if not recipe.asv_eval or recipe.asv_eval in recipe.attackers:
+        return recipe
+    if not attacker_conf(recipe.asv_eval).is_file():
+        raise InputError(f"asv_eval: there is no {attacker_conf(recipe.asv_eval)}", conf)
+    encoder = attacker_conf(read_attacker(attacker_conf(recipe.asv_eval)).start)
+    trained = encoder.parent / str(read_yaml(encoder).get("model"))
+    return replace(recipe, attackers=(recipe.asv_eval, *recipe.attackers)) if trained.is_file() else recipe
 
 
 def _choose_attackers(plan: Plan) -> tuple[list[str], tuple[str, ...]]:

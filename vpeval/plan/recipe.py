@@ -64,6 +64,7 @@ class Recipe:
     asv_pairs: tuple[Pair, ...]
     asr_sets: tuple[Joined, ...]
     attackers: tuple[str, ...]
+    asv_eval: str = ""
     train_sets: tuple[str, ...] = ()
     pool_sets: tuple[str, ...] = ()
     emotion_sets: tuple[Joined, ...] = ()
@@ -335,6 +336,7 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
     "asv_pairs": _pairs,
     "asr_sets": _joined,
     "attackers": _attackers,
+    "asv_eval": _check_set,
     "train_sets": _sets,
     "pool_sets": _sets,
     "emotion_sets": _joined,

@@ -3,10 +3,12 @@
 
 Usage: benchmarks/cluster.py overhead [<jobs>]              # 1000 empty jobs against a bare sbatch; needs Slurm here
        benchmarks/cluster.py plan [<utterances> [<seconds per utterance> [<cores per node>]]]
+       benchmarks/cluster.py study [<tasks> [<nodes of 4 GPUs>]]        # 34894 on 70; about 2 minutes
 
 `overhead` starts three nodes on the loopback interface (tests/install_slurm.sh installs Slurm). `plan` measures what an
 utterance costs on a core of this machine, cuts the work as the batches do, and deals the tasks out to 1, 10 and 100
-nodes; it needs the models ecapa_voxceleb and whisper_base.
+nodes; it needs the models ecapa_voxceleb and whisper_base. `study` has the real launcher run tasks of ten minutes on a
+simulated Slurm with nodes of different speed, one that fails every task, and five tasks that lack memory.
 """
 
 import heapq
@@ -22,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.cluster.cluster import Cluster, missing_programs
+from tests.jobs.simulated_slurm import ideal, study
 from vpeval.audio.io import RATE, read_audio
 from vpeval.cli import script
 from vpeval.core.errors import InputError
@@ -31,16 +34,19 @@ from vpeval.jobs.shards import shard_seconds
 ROOT = Path(__file__).resolve().parents[1]
 AUDIO = ROOT / "egs/mini/corpus/audio"
 LIMIT = 1.2
+STUDY_LIMIT = 1.05
 ROUNDS = 2
 FILES_PER_TASK = 10  # at most: seven tables of a split and their directory, a log and a status
 
 
 def main() -> None:
     what, *numbers = sys.argv[1:] or [""]
-    if what not in ("overhead", "plan") or not all(text.replace(".", "", 1).isdecimal() for text in numbers):
-        raise InputError("expected 'overhead [jobs]' or 'plan [utterances [seconds [cores]]]'; see --help")
+    if what not in ("overhead", "plan", "study") or not all(text.replace(".", "", 1).isdecimal() for text in numbers):
+        raise InputError("expected 'overhead [jobs]', 'plan [utterances [seconds [cores]]]' or 'study'; see --help")
     if what == "overhead":
         overhead(*map(int, numbers))
+    elif what == "study":
+        simulate_study(*map(int, numbers))
     else:
         plan(*map(float, numbers))
 
@@ -103,6 +109,23 @@ def plan(utts: float = 1e6, seconds: float = 5.0, cores: float = 32) -> None:
             ideal = cost * utts / workers
             columns = (name, f"{cost:.3f}", nodes, f"{len(ranges):,}", describe(spent), f"{spent / ideal:.2f}")
             print(f"| {' | '.join(map(str, columns))} | {files:,.0f} |")
+
+
+def simulate_study(count: int = 34894, nodes: int = 70) -> None:
+    simulation, notes = study(count, nodes), list[str]()
+    begun = time.process_time()
+    with tempfile.TemporaryDirectory() as work_dir:
+        failures = simulation.run(Path(work_dir), len(simulation.machines), notes)
+    spent, least = time.process_time() - begun, ideal(simulation)
+    ratio = simulation.time / least
+    verdict = "ok" if ratio <= STUDY_LIMIT else "TOO SLOW"
+    print("\n".join(f"  {note}" for note in notes))
+    print(
+        f"{len(simulation.work)} tasks on {len(simulation.machines)} GPUs: {simulation.time / 3600:.2f} h, ideal "
+        f"{least / 3600:.2f} h, ratio {ratio:.3f} (at most {STUDY_LIMIT}: {verdict}); "
+        f"{len(failures)} failed, {simulation.starts['n1']} starts on the broken node, squeue {len(simulation.asked)} "
+        f"times, {len(simulation.arrays)} arrays; the launcher and the simulation took {spent:.0f} s"
+    )
 
 
 def measure(seconds: float) -> dict[str, tuple[float, float]]:

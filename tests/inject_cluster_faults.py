@@ -112,7 +112,7 @@ class Batch:
         return f"{(found[0] - self.struck) / POLL_SECONDS:.0f}"
 
     def explain(self) -> str:
-        logs = "".join(path.read_text(errors="replace")[-800:] for path in self.place.work_dir.glob("log/*.log"))
+        logs = "".join(path.read_text(errors="replace")[-300:] for path in self.place.work_dir.glob("log/*.log"))
         return "".join(line for _, line in self.said) + self.cluster.run("squeue", "-t", "all", check=False) + logs
 
 
@@ -174,6 +174,7 @@ def forget_jobs(batch: Batch) -> None:
     batch.start_and_wait()
     batch.strike()
     batch.cluster.forget_jobs()
+    batch.wait_for_words("is not known to Slurm any more")  # before what the nodes have not ended goes on to its end
 
 
 def hang(batch: Batch) -> None:

@@ -199,6 +199,36 @@ def test_a_signal_to_the_launcher_cancels_its_jobs_and_no_others(launcher: Launc
     assert launcher.cluster.jobs() == [f"{other} RUNNING"] and launcher.left() == []
 
 
+def test_a_full_queue_is_met_by_submitting_less_and_a_signal_does_not_wait_for_sbatch(
+    make_cluster: Callable[..., Cluster], tmp_path: Path
+) -> None:
+    launcher = Launcher(make_cluster(most_jobs=10), tmp_path)
+    child = launcher.start("JOB=1:14", "log/x.JOB.log", "bash", "-c", WAIT)
+    assert child.stderr and "Slurm takes no more jobs for now (" in child.stderr.readline()
+    assert 5 <= len(launcher.cluster.jobs()) <= 10
+    child.send_signal(signal.SIGINT)
+    # By itself, sbatch would try for two minutes.
+    assert launcher.wait(child, 20)[0] == 128 + signal.SIGINT
+    wait_until(lambda: launcher.cluster.jobs() == [])
+
+
+def test_a_signal_does_not_wait_for_a_controller_that_hangs_and_the_next_call_clears_up(launcher: Launcher) -> None:
+    child = launcher.start(*LOG, "bash", "-c", WAIT)
+    launcher.wait_for("begun.*", 4)
+    assert launcher.cluster.controller
+    launcher.cluster.controller.send_signal(signal.SIGSTOP)
+    child.send_signal(signal.SIGINT)
+    code, output = launcher.wait(child, 20)
+    assert code == 128 + signal.SIGINT
+    assert re.search(
+        r"the jobs could not be cancelled \(.*\); run scancel -n x-[0-9a-f]+, or this command again", output
+    )
+    launcher.cluster.controller.send_signal(signal.SIGCONT)
+    (launcher.work_dir / "go").touch()
+    assert launcher.run(*LOG, "bash", "-c", WAIT) == (0, "")
+    assert launcher.cluster.jobs() == [] and launcher.left() == []
+
+
 def test_a_launcher_that_died_is_resumed_by_the_same_command(launcher: Launcher) -> None:
     command = ("JOB=1:8", "log/x.JOB.log", "bash", "-c", f"echo $$ >>ids.JOB; {WAIT}")
     first = launcher.start(*command)

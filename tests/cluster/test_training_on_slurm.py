@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.asv.profiles import PROFILE
+from tests.cluster.cluster import wait_until
 from tests.cluster.conftest import ROOT, Launcher
 from tests.cluster.speakers import slow_down, write_speakers
 
@@ -22,15 +27,19 @@ def curve(out: Path) -> list[dict[str, float]]:
     return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
 
 
-def test_a_training_that_loses_a_node_goes_on_from_its_checkpoint_with_the_same_losses(launcher: Launcher) -> None:
-    work_dir = launcher.work_dir
+def prepare(work_dir: Path, waits: str) -> tuple[Path, list[str]]:
+    """Data, and the words of a training; that in directory `waits` waits after its first epoch for the test to go on."""
     data = write_speakers(work_dir, 4, 6)
     (work_dir / "encoder.yaml").write_text(ENCODER)
     (work_dir / "profile.yaml").write_text(PROFILE.format(epochs=3, augment="true"))
-    # After the first epoch, training waits for the node to be killed.
-    slow_down(data, f"[ -e {work_dir}/.slurm.work/epochs.jsonl ] && [ ! -e {work_dir}/go ]")
-    train = [f"{ROOT}/steps/jobs/train_asv.py", "scratch", f"{work_dir}/encoder.yaml", f"{work_dir}/profile.yaml"]
+    slow_down(data, f"[ -e {work_dir}/.{waits}.work/epochs.jsonl ] && [ ! -e {work_dir}/go ]")
+    conf = [f"{work_dir}/encoder.yaml", f"{work_dir}/profile.yaml"]
+    return data, [f"{ROOT}/steps/jobs/train_asv.py", "scratch", *conf]
 
+
+def test_a_training_that_loses_a_node_goes_on_from_its_checkpoint_with_the_same_losses(launcher: Launcher) -> None:
+    work_dir = launcher.work_dir
+    data, train = prepare(work_dir, waits="slurm")
     words = ("--num-nodes", "2", "--mem", "3G", f"{work_dir}/log/train.log", f"{ROOT}/steps/jobs/torchrun.sh", "1")
     child = launcher.start(*words, *train, f"{work_dir}/slurm", str(data))
     launcher.wait_for(".slurm.work/checkpoints/*/whole")
@@ -50,3 +59,28 @@ def test_a_training_that_loses_a_node_goes_on_from_its_checkpoint_with_the_same_
     assert done.returncode == 0, done.stderr
     assert curve(work_dir / "slurm") == curve(work_dir / "alone")
     assert [row["epoch"] for row in curve(work_dir / "slurm")] == [1, 2, 3]
+
+
+@pytest.mark.nightly
+def test_a_training_of_which_a_process_is_killed_goes_on_with_the_same_losses(tmp_path: Path) -> None:
+    data, train = prepare(tmp_path, waits="hurt")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "VPEVAL_PYTHON": sys.executable}
+    command = [f"{ROOT}/steps/jobs/torchrun.sh", "2", *train]
+    with open(tmp_path / "log", "w") as log:
+        child = subprocess.Popen([*command, f"{tmp_path}/hurt", str(data)], env=environment, stdout=log, stderr=log)
+        wait_until(lambda: bool(list(tmp_path.glob(".hurt.work/checkpoints/*/whole"))), (tmp_path / "log").read_text)
+        ranks = [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/environ") if is_rank(path, tmp_path)]
+        os.kill(max(ranks), signal.SIGKILL)
+        (tmp_path / "go").touch()
+        assert child.wait(240) == 0, (tmp_path / "log").read_text()
+    assert "Loading a checkpoint from" in (tmp_path / "log").read_text()
+    subprocess.run([*command, f"{tmp_path}/alone", str(data)], env=environment, check=True)
+    assert curve(tmp_path / "hurt") == curve(tmp_path / "alone")
+
+
+def is_rank(environ: Path, work_dir: Path) -> bool:
+    """Whether a process is the second of a training in this directory, and not a pipe that it has opened."""
+    with suppress(OSError):
+        line = (environ.parent / "cmdline").read_bytes()
+        return b"RANK=1" in environ.read_bytes().split(b"\0") and f"{work_dir}/hurt".encode() in line.split(b"\0")
+    return False

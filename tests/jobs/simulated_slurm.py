@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vpeval.jobs import launch
+import numpy as np
+
+from vpeval.jobs import launch, tasks
 from vpeval.jobs.backends.base import Clock
 from vpeval.jobs.backends.slurm import Slurm
 from vpeval.jobs.backends.slurm_client import Answer
@@ -56,6 +58,7 @@ class Simulation(Clock):
     work: Mapping[int, float]
     hungry: frozenset[int] = frozenset()
     most_queued: int = 10**9
+    most_mem: int = 10**9
     array_size: int = 1001
     time: float = 0.0
     arrays: dict[int, Array] = field(default_factory=dict)
@@ -109,6 +112,8 @@ class Simulation(Clock):
         assert len(jobs) < self.array_size
         number, mem = len(self.arrays) + 1, int(options["mem"].rstrip("K")) >> 20
         excluded = set(options.get("exclude", "").split(","))
+        if mem > self.most_mem or all(gpu.node in excluded for gpu in self.machines):
+            return Answer(1, "", "sbatch: error: Requested node configuration is not available")
         throttle = int(options["array"].partition("%")[2] or 0)
         waiting = deque(range(1, len(jobs) + 1))
         self.arrays[number] = Array(number, submission, script, jobs, waiting, throttle, excluded, mem)
@@ -177,3 +182,20 @@ class Simulation(Clock):
             self._schedule()
 
         self._at(_START_SECONDS + seconds, end)
+
+
+def study(count: int, nodes: int, hungry: int = 5) -> Simulation:
+    """About `count` tasks as a batch cuts them, on nodes of four GPUs whose speeds differ, of which one fails all."""
+    rng = np.random.default_rng(0)
+    speeds = rng.uniform(0.8, 1.2, nodes)
+    gpus = [Machine(f"n{node}", float(speeds[node]), broken=node == 1) for node in range(nodes) for _ in range(4)]
+    seconds = np.full(count * 20, 600 / 20.77)
+    lengths = [float(seconds[items.start : items.stop].sum()) for items in tasks.cut(seconds.tolist(), len(gpus), 600)]
+    work = {job: length * float(rng.uniform(0.7, 1.3)) for job, length in enumerate(lengths, start=1)}
+    chosen = frozenset(int(job) for job in rng.choice(len(work), hungry, replace=False) + 1)
+    return Simulation(gpus, work, chosen)
+
+
+def ideal(simulation: Simulation) -> float:
+    """Seconds that the work takes if all GPUs that work are busy all the time."""
+    return sum(simulation.work.values()) / sum(gpu.speed for gpu in simulation.machines if not gpu.broken)

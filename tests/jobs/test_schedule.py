@@ -7,27 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.jobs.simulated_slurm import Machine, Simulation
-from vpeval.jobs import tasks
+from tests.jobs.simulated_slurm import Machine, Simulation, ideal, study
 
 LIMIT = 1.05
-
-
-def study(count: int, nodes: int, hungry: int = 5) -> Simulation:
-    """About `count` tasks as a batch cuts them, on nodes of four GPUs whose speeds differ, of which one fails all."""
-    rng = np.random.default_rng(0)
-    speeds = rng.uniform(0.8, 1.2, nodes)
-    gpus = [Machine(f"n{node}", float(speeds[node]), broken=node == 1) for node in range(nodes) for _ in range(4)]
-    seconds = np.full(count * 20, 600 / 20.77)
-    lengths = [float(seconds[items.start : items.stop].sum()) for items in tasks.cut(seconds.tolist(), len(gpus), 600)]
-    work = {job: length * float(rng.uniform(0.7, 1.3)) for job, length in enumerate(lengths, start=1)}
-    chosen = frozenset(int(job) for job in rng.choice(len(work), hungry, replace=False) + 1)
-    return Simulation(gpus, work, chosen)
-
-
-def ideal(simulation: Simulation) -> float:
-    """Seconds that the work takes if all GPUs that work are busy all the time."""
-    return sum(simulation.work.values()) / sum(gpu.speed for gpu in simulation.machines if not gpu.broken)
 
 
 def check(simulation: Simulation, path: Path) -> float:
@@ -76,3 +58,20 @@ def test_no_array_waits_for_the_one_before_it(tmp_path: Path) -> None:
     assert simulation.run(tmp_path, 10, []) == []
     assert len(simulation.arrays) >= 20 and simulation.most_running == 10
     assert simulation.time / ideal(simulation) <= LIMIT
+
+
+def test_a_job_that_gets_no_more_memory_fails_and_the_others_go_on(tmp_path: Path) -> None:
+    gpus = [Machine(f"n{node}", 1.0) for node in range(4)]
+    simulation = Simulation(gpus, dict.fromkeys(range(1, 41), 100.0), frozenset({7}), most_mem=1)
+    (failure,) = simulation.run(tmp_path, 4, [])
+    assert failure.job == 7
+    assert failure.reason.startswith("needed more memory than --mem=1048576K, and more is not to be had: Slurm refuses")
+    assert sum(simulation.starts.values()) == 40
+
+
+def test_on_a_single_node_a_job_that_failed_is_repeated_there(tmp_path: Path) -> None:
+    simulation = Simulation([Machine("n1", 1.0, broken=True)], {1: 10.0, 2: 10.0})
+    notes: list[str] = []
+    failures = simulation.run(tmp_path, 2, notes)
+    assert [(failure.job, failure.code, failure.place) for failure in failures] == [(1, 1, "n1"), (2, 1, "n1")]
+    assert simulation.starts == {"n1": 4}

@@ -281,7 +281,7 @@ class _Batch:
         while any(job in word for word in (str(self.log_dir), self.task.name, *self.task.command, *works)):
             job += "_"  # the launcher replaces this word everywhere, also in the path of a clone
         logs = str(self.log_dir / f"{self.task.name}.{job}.log")
-        words = self._launcher
+        words = [*self._launcher]
         if count > self.nj and "--max-jobs-run" not in words:
             words += ["--max-jobs-run", str(self.nj)]
         line = [*words, f"{job}=1:{count}", logs, *self.task.command, job, *works]

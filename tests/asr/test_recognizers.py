@@ -1,4 +1,5 @@
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,8 @@ from vpeval.asr.lm import write_arpa
 from vpeval.asr.lm_estimation import estimate
 from vpeval.asr.nbest import Hypothesis
 from vpeval.asr.recognizers import Decoder, load_recognizer, recogniser_class, write_texts
-from vpeval.audio.io import write_wave
+from vpeval.asr.whisper import Whisper, Window
+from vpeval.audio.io import read_audio, write_wave
 from vpeval.core.errors import InputError
 from vpeval.core.lazy import Deferred
 from vpeval.jobs.code import code_of
@@ -104,3 +106,29 @@ def test_decoded_text_depends_on_its_own_recogniser_and_not_on_code_that_drives(
             f"vpeval/asr/{other}.py" for other in ("whisper", "vosk", "ctc", "decoding") if other != own
         }
         assert not [file for file in files if file.startswith(("vpeval/jobs/", "vpeval/cli/", "vpeval/metrics/"))]
+
+
+@pytest.mark.e2e
+def test_whisper_gives_the_same_words_in_groups_and_alone():
+    audio = sorted((ROOT / "egs/mini/corpus/audio").rglob("*-001.opus"))[:5]
+    waves = [read_audio(str(path)) for path in audio]
+    waves = [*(wave[:24000] for wave in waves[:3]), *waves[3:]]
+    recogniser = load_recognizer(CONF / "whisper_base.yaml")
+    alone = [recogniser.transcribe(wave) for wave in waves]
+    groups = defaultdict(list)
+    for index, wave in enumerate(waves):
+        prepared = recogniser.prepare(wave)
+        groups[recogniser.alike(prepared)].append((index, prepared))
+    assert max(map(len, groups.values())) >= 3
+    words = {}
+    for group in groups.values():
+        words |= zip((index for index, _ in group), recogniser.decode([one for _, one in group]), strict=True)
+    assert [words[index] for index in range(len(waves))] == alone and len(set(alone)) > 1
+    assert recogniser.most == 1, "on the CPU they stay alone, as groups are not faster there"
+
+
+def test_whisper_takes_long_utterances_and_those_of_other_windows_alone():
+    short, other = Window(np.zeros((80, 1000)), 40), Window(np.zeros((80, 1000)), 41)
+    long = Window(np.zeros(31 * 16000), 400, is_long=True)
+    assert Whisper.alike(None, short) == Whisper.alike(None, Window(np.ones((80, 1000)), 40))
+    assert Whisper.alike(None, short) != Whisper.alike(None, other) and Whisper.alike(None, long) is None

@@ -1,13 +1,17 @@
 """Which GPU a process takes, with torch.cuda replaced: no GPU is needed, and none computes."""
 
+import numpy as np
 import pytest
 import torch
 
 from vpeval.asv import train_network as module
 from vpeval.asv.train_network import Profile, _Batches, _Training, start_processes
+from vpeval.audio.io import write_wave
 from vpeval.core.errors import InputError
+from vpeval.jobs.worker import Part, results
 from vpeval.networks import compute
-from vpeval.networks.neural import trainable_encoder
+from vpeval.networks.encoders import Embedder
+from vpeval.networks.neural import NeuralEncoder, trainable_encoder
 from vpeval.networks.speechbrain import Checkpointer, Classifier, InputNormalization
 
 QUICK = Profile(1, 8, 0.3, 0.2, 30.0, "adam", 0.01, 1e-4, 0.0, 3, 0.2, False, (), 0)
@@ -95,3 +99,40 @@ def test_lengths_for_the_augmentation_are_where_the_waves_are(small, tmp_path):
     with pytest.raises(StopIteration):
         brain.compute_forward([torch.zeros(2, 8)], module.Stage.TRAIN)
     assert seen == [("meta", "meta")]
+
+
+class Event:
+    """A point in the work of a GPU that has been reached when it is waited for."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+
+    def record(self) -> None:
+        self.is_set = True
+
+    def synchronize(self) -> None:
+        assert self.is_set
+
+
+def test_waves_of_one_length_are_computed_together_on_a_gpu_and_one_by_one_on_the_cpu(small, tmp_path, monkeypatch):
+    encoder = trainable_encoder(small)
+    encoder.save(small, tmp_path / "out")
+    rng, wavs = np.random.default_rng(0), {}
+    for name, length in {"a": 8000, "b": 8000, "c": 9000}.items():
+        wavs[name] = tmp_path / f"{name}.wav"
+        write_wave(wavs[name], 0.1 * rng.standard_normal(length))
+    parts = [Part(utt, "s", str(wav), tmp_path) for utt, wav in wavs.items()]
+    alone = Embedder(str(tmp_path / "out/encoder.yaml"))
+    vectors = {part.utt: result for part, result in results(alone, parts)}
+    assert alone.most == 1 and vectors == {part.utt: alone(part) for part in parts}
+
+    monkeypatch.setattr(NeuralEncoder, "on_gpu", True)
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    together, sizes = Embedder(str(tmp_path / "out/encoder.yaml")), []
+    forward = together.encoder.forward
+    monkeypatch.setattr(together.encoder, "forward", lambda waves: sizes.append(len(waves)) or forward(waves))
+    for part, result in results(together, parts):
+        before, now = (np.frombuffer(packed[3:], np.float32) for packed in (vectors[part.utt], result))
+        assert now == pytest.approx(before, rel=1e-4, abs=1e-5)
+    assert sizes == [2, 1]

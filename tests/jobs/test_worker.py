@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from vpeval.data.directory import DataDir
 from vpeval.jobs import batch
 from vpeval.jobs.backends.base import NOT_VISIBLE
 from vpeval.jobs.shards import Shards
-from vpeval.jobs.worker import Unseen, job_parts, work
+from vpeval.jobs.worker import Part, Unseen, job_parts, work
+from vpeval.jobs.worker import results as worker_results
 
 ROOT = Path(__file__).resolve().parents[2]
 MADE: list["Speller"] = []
@@ -119,3 +121,102 @@ def test_a_batch_runs_a_class_by_the_generic_script(
     ], "the values of the tables that the task asks for, and of no other"
     assert "\nprogress: 2/2\n" in (tmp_path / "log/spell.2.log").read_text()
     assert not MADE, "the class is imported by the jobs, and not by who starts them"
+
+
+class Measurer:
+    """A worker in two steps: it notes what it computes together; what is called bad cannot be read or computed."""
+
+    most = 3
+
+    def __init__(self, bad: str = "") -> None:
+        self.bad, self.groups = bad, list[list[str]]()
+        self.read_now, self.waited = set[str](), list[str]()
+
+    def read(self, part) -> str:
+        if part.utt == f"{self.bad}-read":
+            raise InputError("cannot be read", part.wav)
+        self.read_now.add(part.utt)
+        return part.utt.split("-")[0]
+
+    def alike(self, item: str) -> str | None:
+        return None if item == "alone" else item
+
+    def start(self, parts, items):
+        assert {part.utt.split("-")[0] for part in parts} == set(items)
+        if self.bad in items:
+            raise InputError("cannot be computed", self.bad)
+        self.groups.append([part.utt for part in parts])
+
+        def wait() -> list[bytes]:
+            self.waited.append(parts[0].utt)
+            return [part.utt.encode() for part in parts]
+
+        return wait
+
+
+def parts_of(*utts: str, seconds: float = 0.0) -> list[Part]:
+    return [Part(utt, "s", f"/{utt}.wav", Path(), seconds=seconds) for utt in utts]
+
+
+def test_only_utterances_that_are_alike_are_computed_together_and_no_more_than_the_worker_takes() -> None:
+    worker = Measurer()
+    utts = ("a-1", "a-2", "a-3", "a-4", "alone-1", "alone-2", "b-1", "c-1", "c-2")
+    found = list(worker_results(worker, parts_of(*reversed(utts))))
+    assert worker.groups == [["a-1", "a-2", "a-3"], ["a-4"], ["alone-1"], ["alone-2"], ["b-1"], ["c-1", "c-2"]]
+    assert [(part.utt, result.decode()) for part, result in found] == [(utt, utt) for utt in utts]
+
+
+def test_a_group_has_no_more_speech_than_memory_is_for() -> None:
+    worker = Measurer()
+    list(worker_results(worker, parts_of("a-1", "a-2", "a-3", seconds=70.0)))
+    assert worker.groups == [["a-1", "a-2"], ["a-3"]]
+
+
+def test_on_the_cpu_utterances_keep_their_order_and_are_computed_one_by_one() -> None:
+    worker = Measurer()
+    worker.most = 1
+    utts = ["b-1", "a-1", "a-2", "b-2"]
+    assert [part.utt for part, _ in worker_results(worker, parts_of(*utts))] == utts
+    assert worker.groups == [[utt] for utt in utts]
+
+
+def test_the_next_utterances_are_read_while_one_is_computed() -> None:
+    class Patient(Measurer):
+        most, read_next = 1, threading.Event()
+
+        def read(self, part) -> str:
+            if part.utt == "b-1":
+                self.read_next.set()
+            return super().read(part)
+
+        def start(self, parts, items):
+            assert self.read_next.wait(60), "nobody reads while this computes"
+            return super().start(parts, items)
+
+    assert len(list(worker_results(Patient(), parts_of("a-1", "b-1")))) == 2
+
+
+def test_a_device_gets_the_next_group_before_the_results_of_the_one_before_are_waited_for() -> None:
+    worker = Measurer()
+    order = []
+    for part, _ in worker_results(worker, parts_of("a-1", "b-1", "c-1")):
+        order.append((part.utt, len(worker.groups)))
+    assert order == [("a-1", 2), ("b-1", 3), ("c-1", 3)]
+
+
+@pytest.mark.parametrize("bad", ["c", "c-1-read"])
+def test_what_a_device_still_computes_is_not_lost_when_the_next_utterance_cannot_be_used(bad: str) -> None:
+    worker, found = Measurer(bad.removesuffix("-read")), []
+    utts = ("a-1", "b-1", "c-1-read" if "read" in bad else "c-1", "d-1")
+    if "read" in bad:
+        worker.bad = "c-1"
+    with pytest.raises(InputError, match="cannot be"):
+        for part, _ in worker_results(worker, parts_of(*utts)):
+            found.append(part.utt)
+    assert found == ["a-1", "b-1"]
+
+
+def test_a_part_knows_the_length_of_its_utterance(data: DataDir, tmp_path: Path) -> None:
+    timed = data.with_table("utt2dur", dict.fromkeys(data.utts, "1.5"))
+    assert [part.seconds for part in job_parts("1", [split(timed, tmp_path / "a", 1, "s0-0")])] == [1.5]
+    assert [part.seconds for part in job_parts("1", [split(data, tmp_path / "b", 1, "s0-0")])] == [0.0]

@@ -69,7 +69,7 @@ def predict_emotions(
         _EMOTIONS,
         _collect_predictions,
         (str(models), interface),
-        tables=("wav.scp", "spk2fold"),
+        tables=("wav.scp", "utt2dur", "spk2fold"),
         commands=batch.one_command(*words),
         jobs_per_gpu=JOBS_PER_GPU,
     )

@@ -8,9 +8,9 @@ depends on the code of its own recogniser only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -48,6 +48,23 @@ class ManyLmRecognizer(Recognizer, Protocol):
 
     def transcribe_all(self, wave: np.ndarray) -> dict[str, str]:
         """The words by language model."""
+
+
+@runtime_checkable
+class GroupRecognizer(Recognizer, Protocol):
+    """A recogniser that decodes several utterances at a time, with the same words as one by one."""
+
+    most: int
+    """How many: 1 where it is not faster, on the CPU."""
+
+    def prepare(self, wave: np.ndarray) -> Any:
+        """What decoding needs of an utterance; called in threads."""
+
+    def alike(self, prepared: Any) -> Hashable:
+        """What utterances have in common that are decoded together; None for one that is decoded by itself."""
+
+    def decode(self, prepared: Sequence[Any]) -> list[str]:
+        """The words of every utterance."""
 
 
 _KALDI_CHAIN = Deferred("vpeval.asr.vosk", "KaldiChain")
@@ -102,17 +119,37 @@ class Decoder:
     def __init__(self, conf: str, lm: str) -> None:
         self.recogniser = load_recognizer(Path(conf), read_arpa(lm) if lm else None)
         self.nbest = bool(lm)
+        self.most = self.recogniser.most if isinstance(self.recogniser, GroupRecognizer) else 1
+
+    def read(self, part: Part) -> Any:
+        """The wave of an utterance, or what a recogniser has prepared of it."""
+        wave = read_audio(part.wav)
+        return self.recogniser.prepare(wave) if isinstance(self.recogniser, GroupRecognizer) else wave
+
+    def alike(self, item: Any) -> Hashable:
+        """What utterances have in common that are decoded together."""
+        return self.recogniser.alike(item) if isinstance(self.recogniser, GroupRecognizer) else None
+
+    def start(self, parts: Sequence[Part], items: Sequence[Any]) -> Callable[[], list[bytes]]:
+        """One line for every utterance, the n best, or one line for every language model."""
+        if isinstance(self.recogniser, GroupRecognizer):
+            found = [[" ".join(words.split())] for words in self.recogniser.decode(items)]
+        else:
+            found = list(map(self._lines, items))
+        packed = ["".join(f"{line}\n" for line in lines).encode() for lines in found]
+        return lambda: packed
 
     def __call__(self, part: Part) -> bytes:
-        """One line, the n best, or one line for every language model."""
-        recogniser, wave = self.recogniser, read_audio(part.wav)
+        """The same for one utterance."""
+        return self.start([part], [self.read(part)])()[0]
+
+    def _lines(self, wave: np.ndarray) -> list[str]:
+        recogniser = self.recogniser
         if self.nbest and isinstance(recogniser, NBestRecognizer):
-            lines = [str(one) for one in recogniser.nbest(wave)]
-        elif isinstance(recogniser, ManyLmRecognizer):
-            lines = [" ".join(words.split()) for words in recogniser.transcribe_all(wave).values()]
-        else:
-            lines = [" ".join(recogniser.transcribe(wave).split())]
-        return "".join(f"{line}\n" for line in lines).encode()
+            return [str(one) for one in recogniser.nbest(wave)]
+        if isinstance(recogniser, ManyLmRecognizer):
+            return [" ".join(words.split()) for words in recogniser.transcribe_all(wave).values()]
+        return [" ".join(recogniser.transcribe(wave).split())]
 
 
 def write_texts(

@@ -7,6 +7,7 @@ class of their own along (custom_interface.py); what it computes is here, too, s
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,10 +108,22 @@ class EmotionWorker:
     def __init__(self, models: str, interface: str) -> None:
         self.models, self.interface = Path(models), interface
         self._classifiers: dict[str, EmotionClassifier] = {}
+        self.most = 1
 
-    def __call__(self, part: Part) -> bytes:
-        """Classify one utterance; without spk2fold, there is one classifier for all."""
+    def read(self, part: Part) -> np.ndarray:
+        """The wave of an utterance."""
+        return read_audio(part.wav)
+
+    def alike(self, wave: np.ndarray) -> None:
+        """Each is classified by itself."""
+
+    def start(self, parts: Sequence[Part], waves: Sequence[np.ndarray]) -> Callable[[], list[bytes]]:
+        """Classify utterances; without spk2fold, there is one classifier for all."""
+        labels = [self._classify(part, wave) for part, wave in zip(parts, waves, strict=True)]
+        return lambda: labels
+
+    def _classify(self, part: Part, wave: np.ndarray) -> bytes:
         fold = part.tables.get("spk2fold", "")
         if fold not in self._classifiers:
             self._classifiers[fold] = EmotionClassifier(fold_directory(self.models, fold), self.interface)
-        return self._classifiers[fold].classify(read_audio(part.wav)).encode()
+        return self._classifiers[fold].classify(wave).encode()

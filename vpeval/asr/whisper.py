@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,16 @@ _WHISPER_SECONDS = 30
 _MARGIN_SECONDS = 2
 _HOP = 160
 _MOST_TOKENS_PER_SECOND = 12
+_TOGETHER = 16
+
+
+@dataclass(frozen=True)
+class Window:
+    """An utterance to be decoded: features and the limit of tokens, or the wave of one longer than 30 s."""
+
+    content: np.ndarray
+    length: int
+    is_long: bool = False
 
 
 class Whisper:
@@ -34,21 +46,42 @@ class Whisper:
         )
         self.prompt = self.whisper.get_prompt(self.tokenizer, [], without_timestamps=True)
 
+        self.most = _TOGETHER if self.whisper.model.device == "cuda" else 1
+
     def transcribe(self, wave: np.ndarray) -> str:
         """Decode in one window just long enough; beyond 30 s faster-whisper's own loop over windows takes over."""
+        return self.decode([self.prepare(wave)])[0]
+
+    def prepare(self, wave: np.ndarray) -> Window:
+        """The window of an utterance."""
         seconds = len(wave) / RATE
+        length = len(self.prompt) + 16 + int(_MOST_TOKENS_PER_SECOND * seconds)
         if seconds > _WHISPER_SECONDS:
-            segments, _ = self.whisper.transcribe(
-                wave, language=self.language, beam_size=self.beam, temperature=0.0, condition_on_previous_text=False
-            )
-            return " ".join(segment.text.strip() for segment in segments)
+            return Window(wave, length, is_long=True)
         window = min(_WHISPER_SECONDS, max(self.window, seconds + _MARGIN_SECONDS))
         frames = int(window * RATE) // _HOP
         features = self.whisper.feature_extractor(np.pad(wave, (0, frames * _HOP - len(wave))), padding=0)[:, :frames]
-        result = self.whisper.model.generate(
+        return Window(features, length)
+
+    def alike(self, prepared: Window) -> Hashable:
+        """The size of the window and the limit of tokens, with which a group gives the words of each by itself."""
+        return None if prepared.is_long else (prepared.content.shape, prepared.length)
+
+    def decode(self, prepared: Sequence[Window]) -> list[str]:
+        """The words of windows that are alike."""
+        if prepared[0].is_long:
+            return [self._decode_long(one.content) for one in prepared]
+        features = prepared[0].content if len(prepared) == 1 else np.stack([one.content for one in prepared])
+        results = self.whisper.model.generate(
             self.whisper.encode(features),
-            [self.prompt],
+            [self.prompt] * len(prepared),
             beam_size=self.beam,
-            max_length=len(self.prompt) + 16 + int(_MOST_TOKENS_PER_SECOND * seconds),
-        )[0]
-        return str(self.tokenizer.decode(result.sequences_ids[0])).strip()
+            max_length=prepared[0].length,
+        )
+        return [str(self.tokenizer.decode(result.sequences_ids[0])).strip() for result in results]
+
+    def _decode_long(self, wave: np.ndarray) -> str:
+        segments, _ = self.whisper.transcribe(
+            wave, language=self.language, beam_size=self.beam, temperature=0.0, condition_on_previous_text=False
+        )
+        return " ".join(segment.text.strip() for segment in segments)

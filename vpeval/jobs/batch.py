@@ -104,7 +104,7 @@ class Task:
     worker: Deferred | tuple[str, ...]
     finish: Callable[[Target, Shards], None]
     arguments: tuple[str, ...] = ()
-    tables: Collection[str] | None = ("wav.scp",)
+    tables: Collection[str] | None = ("wav.scp", "utt2dur")
     begin: Callable[[Target], object] = lambda target: None
     recover: Callable[[Target], Collection[str]] = lambda target: ()
     makes: str = "result"

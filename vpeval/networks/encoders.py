@@ -13,10 +13,10 @@ import inspect
 import logging
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _SYMBOL = np.dtype("<u2")
+_TOGETHER = 32
 _SHORTEST = 4000  # a quarter of a second: shorter audio has too few frames for statistics pooling
 
 
@@ -38,6 +39,18 @@ class Encoder(Protocol):
 
     def embed(self, wave: np.ndarray) -> np.ndarray:
         """The float32 vector of mono 16 kHz samples."""
+
+
+@runtime_checkable
+class GroupEncoder(Encoder, Protocol):
+    """An encoder that computes several utterances at a time on a GPU."""
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether it computes on a GPU, where this is faster; on the CPU it would change last digits."""
+
+    def start(self, waves: Sequence[np.ndarray]) -> Callable[[], np.ndarray]:
+        """Begin with waves of one length, and return a function that waits for their vectors."""
 
 
 def load_encoder(config: Path) -> Encoder:
@@ -71,12 +84,35 @@ class Embedder:
 
     def __init__(self, conf: str) -> None:
         self.encoder = load_encoder(Path(conf))
+        in_groups = isinstance(self.encoder, GroupEncoder) and self.encoder.on_gpu
+        self.most = _TOGETHER if in_groups else 1
+
+    def read(self, part: Part) -> np.ndarray:
+        """The wave of an utterance."""
+        return read_audio(part.wav)
+
+    def alike(self, wave: np.ndarray) -> Hashable:
+        """Only waves of one length are computed together: padding to a common length would change vectors."""
+        return len(wave)
+
+    def start(self, parts: Sequence[Part], waves: Sequence[np.ndarray]) -> Callable[[], list[bytes]]:
+        """Embed utterances."""
+        if self.most > 1 and isinstance(self.encoder, GroupEncoder):
+            wait = self.encoder.start(waves)
+            return lambda: [self._pack(part, vector) for part, vector in zip(parts, wait(), strict=True)]
+        packed = [self._compute(part, wave) for part, wave in zip(parts, waves, strict=True)]
+        return lambda: packed
 
     def __call__(self, part: Part) -> bytes:
         """Embed one utterance."""
+        return self.start([part], [self.read(part)])()[0]
+
+    def _compute(self, part: Part, wave: np.ndarray) -> bytes:
         if symbols := getattr(self.encoder, "symbols", None):
-            return pack_symbols(symbols(read_audio(part.wav)), self.encoder.count, self.encoder.rate)
-        vector = self.encoder.embed(read_audio(part.wav))
+            return pack_symbols(symbols(wave), self.encoder.count, self.encoder.rate)
+        return self._pack(part, self.encoder.embed(wave))
+
+    def _pack(self, part: Part, vector: np.ndarray) -> bytes:
         if not np.isfinite(vector).all() or not vector.any():
             raise InputError(f"the encoder gave no usable vector for utterance {part.utt}; listen to it", part.wav)
         return pack_vector(vector)

@@ -43,6 +43,8 @@ BETTER_CHANCE_RANGE = {
     "min_cllr": (+1, 1, UNIT),
     "cllr": (0, None, POSITIVE),
     "min_dcf": (+1, 1, ANY),
+    "tpr_at_1_percent": (-1, 0.01, UNIT),
+    "tpr_at_0.1_percent": (-1, 0.001, UNIT),
     "dsys": (-1, 0, UNIT),
     "dsys_calibrated": (-1, 0, UNIT),
     "dsys_null": (0, None, UNIT),
@@ -120,6 +122,7 @@ def test_where_metrics_are_shown():
     assert names("overview") == names("key") - {"singling_out", "linkability", "srd_idr"} | {"deid"}
     assert names("by set") == eers | {"min_cllr", "cllr", "wer", "cer", "uar"}
     hidden = {"strongest_attack", "min_dcf", "dsys_null", "attributes_alone", "attributes_left", "d_diag"}
+    hidden |= {"tpr_at_1_percent", "tpr_at_0.1_percent"}
     hidden |= {"singling_out_extrapolation_error", "linkability_extrapolation_error", "emotion_accuracy"}
     assert METRICS.keys() - names("summary") == hidden
 
@@ -146,8 +149,8 @@ def test_the_order_of_key_numbers(aspect, places):
     [
         (
             "Speaker verification",
-            "eer_kaldi,eer_threshold,eer_rocch strongest_attack min_cllr cllr min_dcf dsys dsys_calibrated dsys_null "
-            "zebra_population zebra_individual",
+            "eer_kaldi,eer_threshold,eer_rocch strongest_attack min_cllr cllr min_dcf tpr_at_1_percent,tpr_at_0.1_percent "
+            "dsys dsys_calibrated dsys_null zebra_population zebra_individual",
         ),
         (
             "Legal criteria",
@@ -177,6 +180,7 @@ def test_how_many_digits_are_shown():
     legal = {name for name, metric in METRICS.items() if metric.group == "Legal criteria"}
     assert by_digits[1] == legal | {
         *("inference_accuracy", "attributes_found", "attributes_alone", "attributes_left"),
+        *("tpr_at_1_percent", "tpr_at_0.1_percent"),
         *("srd_rank_spread", "deid"),
     }
 

@@ -26,7 +26,7 @@ from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.score_metrics import det_curve, ece_curves
 from vpeval.metrics.scores import PooledScores
 from vpeval.metrics.verification import paired_difference, verification
-from vpeval.records.metrics import BY_SET, EER, KEY, OVERVIEW, PERCENT, SUMMARY, VERIFICATION, Metric
+from vpeval.records.metrics import BY_SET, EER, KEY, OVERVIEW, PERCENT, SHARE, SUMMARY, VERIFICATION, Metric
 from vpeval.records.names import marked
 from vpeval.records.record import Record, write_records
 
@@ -47,6 +47,7 @@ _EER: dict[str, Any] = {
     "shown": (KEY, OVERVIEW, SUMMARY, BY_SET),
 }
 _UNIT: dict[str, Any] = {"group": VERIFICATION, "range": (0.0, 1.0)}
+_TPR: dict[str, Any] = {**SHARE, "group": VERIFICATION, "range": (0.0, 1.0), "shown": (), "place": 5}
 _DSYS = r"$D_\leftrightarrow^\mathrm{sys}$"
 METRICS = (
     Metric(
@@ -109,6 +110,23 @@ METRICS = (
         place=4,
     ),
     Metric(
+        "tpr_at_1_percent",
+        "TPR at FPR 1 %",
+        "The share of target trials that are accepted where one nontarget trial in a hundred is: what an attacker who can "
+        "afford few false alarms finds; not given with fewer than 1000 nontarget trials.",
+        r"TPR at FPR 1\,\%, \%",
+        chance=0.01,
+        **_TPR,
+    ),
+    Metric(
+        "tpr_at_0.1_percent",
+        "TPR at FPR 0.1 %",
+        "The same where one nontarget trial in a thousand is accepted; not given with fewer than 10000.",
+        r"TPR at FPR 0.1\,\%, \%",
+        chance=0.001,
+        **_TPR,
+    ),
+    Metric(
         "dsys",
         "D_sys",
         "The linkability of the score distributions (Gomez-Barrero et al.), from 0 to 1; the estimator is biased "
@@ -116,7 +134,7 @@ METRICS = (
         _DSYS,
         better=-1,
         chance=0.0,
-        place=5,
+        place=6,
         **_UNIT,
     ),
     Metric(
@@ -130,7 +148,7 @@ METRICS = (
         shown=(KEY, OVERVIEW, SUMMARY),
         key_place=2,
         replaces="dsys",
-        place=6,
+        place=7,
         **_UNIT,
     ),
     Metric(
@@ -139,7 +157,7 @@ METRICS = (
         "What D_sys gives for these numbers of trials where there is nothing to be learnt: its labels are shuffled.",
         f"{_DSYS}, shuffled",
         shown=(),
-        place=7,
+        place=8,
         **_UNIT,
     ),
     Metric(
@@ -152,7 +170,7 @@ METRICS = (
         chance=0.0,
         group=VERIFICATION,
         range=(0.0, float("inf")),
-        place=8,
+        place=9,
     ),
     Metric(
         "zebra_individual",
@@ -166,7 +184,7 @@ METRICS = (
         group=VERIFICATION,
         range=(0.0, float("inf")),
         requires=("tag",),
-        place=9,
+        place=10,
     ),
 )
 _WITH_CURVES = ("eer_threshold", "zebra_population")

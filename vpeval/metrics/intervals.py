@@ -45,6 +45,8 @@ CORRELATION = 0.2
 """Correlation of trials of one speaker where the data cannot tell it: how much a first error speaks for a second."""
 PRIOR = 2.5
 """How many errors, or successes, the variance that is assumed weighs as much as."""
+_UNEQUAL = 4.0
+"""Squared coefficient of variation of the word error rate of a speaker who was not recorded, whose deviation is twice the mean."""
 
 _TAIL = 0.025
 _NORMAL = 1.959963984540054
@@ -297,8 +299,8 @@ def ratio_interval(numerators: ArrayLike, denominators: ArrayLike, events: int) 
 
     k² is the relative variance of the ratio over speakers, at least that of errors that happen by themselves. The lower
     limit is the ratio times exp(-t k). For the upper one there is one error more, and the squared coefficient of
-    variation of speakers is its mean with that of one speaker more, for which it is 1: an exponential distribution, in
-    which few speakers are far worse than the others. The limit is exp(t k + k²) times the ratio, but not above 1 and
+    variation of speakers is its mean with that of one speaker more, for which it is `_UNEQUAL`: few speakers are far
+    worse than the others, and may not be in the sample. The limit is exp(t k + k²) times the ratio, but not above 1 and
     twice the highest ratio of a speaker, whichever is greater. It is at least 3.69 over the number of events, the rate
     at which they may be wholly wrong and none of these be so.
     """
@@ -312,7 +314,7 @@ def ratio_interval(numerators: ArrayLike, denominators: ArrayLike, events: int) 
     seen = float(np.square(top - rate * bottom).sum()) / total**2 * speakers / (speakers - 1)
     variance = max(seen, rate / total)
     lower = rate * np.exp(-t * np.sqrt(variance) / rate) if rate > 0 else 0.0
-    relative = ((variance + 1 / total**2) / more**2 * speakers + 1 / speakers) / (speakers + 1)
+    relative = ((variance + 1 / total**2) / more**2 * speakers + _UNEQUAL / speakers) / (speakers + 1)
     most = 2 * float(np.max(top / np.maximum(bottom, 1)))
     upper = min(more * np.exp(t * np.sqrt(relative) + relative), max(1.0, most))
     # Were each event wrong as a whole by a chance as high as this, none of them would be so with probability 0.025.

@@ -272,6 +272,25 @@ def resampled_eer_kaldi(resamples: Resamples) -> Floats:
     return (in_favour + against) / 2 / nt
 
 
+def resampled_tpr(resamples: Resamples, fpr: float) -> Floats:
+    """`score_metrics.tpr_at_fpr` of all."""
+    missed, rejected = resamples.trials.below
+    row = np.arange(len(resamples.drawn))
+    nt, nn = resamples.n_targets, resamples.n_nontargets
+    wanted = fpr * nn
+
+    def accepted(place: Counts) -> Counts:
+        return nn - resamples.nontargets[row, rejected[place]]
+
+    place = _first(lambda place: accepted(place) <= wanted, np.full(len(row), len(rejected)))
+    before = np.maximum(place - 1, 0)
+    missed_before, rejected_before = (np.where(place > 0, below[before], 0) for below in (missed, rejected))
+    tied_targets = resamples.targets[row, missed[place]] - resamples.targets[row, missed_before]
+    tied = resamples.nontargets[row, rejected[place]] - resamples.nontargets[row, rejected_before]
+    above = nt - resamples.targets[row, missed[place]]
+    return (above + (wanted - accepted(place)) / tied * tied_targets) / nt
+
+
 def resampled_cllr(resamples: Resamples) -> Floats:
     """`cllr.cllr` of all."""
     of_miss, of_alarm = resamples.trials.costs

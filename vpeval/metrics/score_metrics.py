@@ -123,6 +123,22 @@ def min_dcfs(hulls: Hulls, p_target: float) -> Floats:
     return np.minimum(cost, accept_all) / min(p_target, 1 - p_target)
 
 
+def tpr_at_fpr(pooled: PooledScores, fpr: float) -> float:
+    """The share of targets that are accepted at the threshold that accepts the share `fpr` of nontargets.
+
+    Of equal scores at the threshold, so many are accepted as the share allows: chance is `fpr`.
+
+    >>> from vpeval.metrics.scores import pool
+    >>> tpr_at_fpr(pool([1, 3, 4, 5], [0, 1, 2, 2.5]), 0.25), tpr_at_fpr(pool([0], [0]), 0.01)
+    (0.75, 0.01)
+    """
+    accepted = pooled.n_nontargets - np.cumsum(pooled.nontargets)
+    place = int(np.argmax(accepted <= fpr * pooled.n_nontargets))
+    share = (fpr * pooled.n_nontargets - accepted[place]) / pooled.nontargets[place]
+    above = pooled.n_targets - np.cumsum(pooled.targets)[place]
+    return float((above + share * pooled.targets[place]) / pooled.n_targets)
+
+
 @dataclass(frozen=True)
 class DetCurve:
     """Points of a DET curve; the threshold rises from point to point."""

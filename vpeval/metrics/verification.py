@@ -28,6 +28,7 @@ from vpeval.metrics.resampling import (
     resampled_dsys,
     resampled_eer_kaldi,
     resampled_eer_threshold,
+    resampled_tpr,
 )
 from vpeval.metrics.score_metrics import (
     DsysNull,
@@ -41,6 +42,7 @@ from vpeval.metrics.score_metrics import (
     min_cllrs,
     min_dcf,
     min_dcfs,
+    tpr_at_fpr,
     zebra_individual,
     zebra_individuals,
     zebra_population,
@@ -64,7 +66,7 @@ class _Metric:
 
     What an attacker gains is `gain` less an error rate; one more error weighs as `weight` do, and the bias that
     resamples show counts `bias` times (see `rate_interval`): of a value on a convex hull they show about half. An
-    interval needs as many `nontargets`. `of_resamples` is a faster way to the same numbers for many resamples.
+    interval needs as many `nontargets`; with fewer than `fewest` there is no value. `of_resamples` is a faster way to the same numbers for many resamples.
     """
 
     name: str
@@ -75,6 +77,7 @@ class _Metric:
     gain: float = 0.0
     bias: float = 1.0
     nontargets: float = 0.0
+    fewest: float = 0.0
     of_resamples: Statistic | None = None
 
     @property
@@ -129,6 +132,8 @@ BIAS: Mapping[str, float] = {"eer_kaldi": 1.0, "eer_threshold": 1.0, "eer_rocch"
 _FALSE_ALARMS = 30
 """Expected ones where false alarms cost as much as missing all; with fewer the least cost is far too low (Doddington's
 rule of 30)."""
+_ALARMS = 10
+"""False alarms at the threshold of a TPR; with fewer, the threshold is that of one or two pairs of speakers."""
 _METRICS = (
     *(
         _Metric(
@@ -174,9 +179,21 @@ _METRICS = (
         )
         for p in (0.01, 0.001)
     ),
+    *(
+        _Metric(
+            name,
+            partial(tpr_at_fpr, fpr=fpr),
+            {"estimator": "ties at random", "fpr": fpr},
+            highest=1.0,
+            gain=1.0,
+            fewest=_ALARMS / fpr,
+            of_resamples=partial(resampled_tpr, fpr=fpr),
+        )
+        for name, fpr in (("tpr_at_1_percent", 0.01), ("tpr_at_0.1_percent", 0.001))
+    ),
 )
 POINT_ESTIMATES: Mapping[str, Callable[[PooledScores], float]] = {
-    metric.name: metric.function for metric in _METRICS if "p" not in metric.params
+    metric.name: metric.function for metric in _METRICS if not {"p", "fpr"} & metric.params.keys()
 }
 """The metrics that need nothing but scores, by name."""
 
@@ -196,7 +213,7 @@ def verification(trials: ScoredTrials, resamples: int = RESAMPLES, seed: int = 0
     null = dsys_null(pooled, seed=seed)
     level = level_of_strangers(trials.score, trials.is_target, trials.enroll, trials.speaker, seed=seed)
     own_notes["dsys_calibrated"] = {"chance": 0.0, "strangers": level}
-    metrics = (*_METRICS, _calibrated(level))
+    metrics = (*_given(pooled), _calibrated(level))
     samples, redrawn = _resample(trials, resamples, seed, metrics)
     drawn = {"resamples": resamples, "redrawn": redrawn, "seed": seed}
     found = []
@@ -206,6 +223,11 @@ def verification(trials: ScoredTrials, resamples: int = RESAMPLES, seed: int = 0
         notes = own_notes.get(metric.name, {})
         found.append(Estimate(metric.name, value, interval, metric.params, trials.counts, notes))
     return [*found[:-1], _null_level(null, trials, seed), found[-1]]
+
+
+def _given(pooled: PooledScores) -> list[_Metric]:
+    """The metrics that so many nontarget trials give."""
+    return [metric for metric in _METRICS if pooled.n_nontargets >= metric.fewest]
 
 
 def _calibrated(level: float) -> _Metric:
@@ -240,13 +262,14 @@ def paired_difference(
     (see `paired`). Too few speakers for an interval are too few for a p value.
     """
     other = replace(trials, score=other_score)
-    ours, redrawn = _resample(trials, resamples, seed)
-    theirs, _ = _resample(other, resamples, seed)
-    drawn = {"resamples": resamples, "redrawn": redrawn, "seed": seed}
     pooled, other_pooled = trials.pooled(), other.pooled()
+    metrics = _given(pooled)
+    ours, redrawn = _resample(trials, resamples, seed, metrics)
+    theirs, _ = _resample(other, resamples, seed, metrics)
+    drawn = {"resamples": resamples, "redrawn": redrawn, "seed": seed}
     speakers = trials.n_target_speakers
     found = []
-    for metric, column in zip(_METRICS, (ours - theirs).T, strict=True):
+    for metric, column in zip(metrics, (ours - theirs).T, strict=True):
         value = metric.function(pooled) - metric.function(other_pooled)
         if math.isnan(value):  # both infinite
             continue

@@ -112,8 +112,8 @@ METRICS = (
     Metric(
         "tpr_at_1_percent",
         "TPR at FPR 1 %",
-        "The share of target trials that are accepted where one nontarget trial in a hundred is: what an attacker who can "
-        "afford few false alarms finds; not given with fewer than 1000 nontarget trials.",
+        "The share of target trials that are accepted where one nontarget trial in a hundred is: what an attacker who "
+        "can afford few false alarms finds; not given with fewer than 1000 nontarget trials.",
         r"TPR at FPR 1\,\%, \%",
         chance=0.01,
         **_TPR,

@@ -46,7 +46,7 @@ CORRELATION = 0.2
 PRIOR = 2.5
 """How many errors, or successes, the variance that is assumed weighs as much as."""
 _UNEQUAL = 4.0
-"""Squared coefficient of variation of the word error rate of a speaker who was not recorded, whose deviation is twice the mean."""
+"""Squared coefficient of variation of a speaker who was not recorded: the deviation is twice the mean."""
 
 _TAIL = 0.025
 _NORMAL = 1.959963984540054

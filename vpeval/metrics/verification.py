@@ -66,7 +66,8 @@ class _Metric:
 
     What an attacker gains is `gain` less an error rate; one more error weighs as `weight` do, and the bias that
     resamples show counts `bias` times (see `rate_interval`): of a value on a convex hull they show about half. An
-    interval needs as many `nontargets`; with fewer than `fewest` there is no value. `of_resamples` is a faster way to the same numbers for many resamples.
+    interval needs as many `nontargets`; with fewer than `fewest` there is no value. `of_resamples` is a faster way to
+    the same numbers for many resamples.
     """
 
     name: str

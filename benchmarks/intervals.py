@@ -68,6 +68,7 @@ def main() -> None:
         "dsys_calibrated",
         "cllr",
         "min_dcf",
+        "tpr_at_1_percent",
     )
     for shift in (9.0, 5.5, 4.5, 3.0, 1.6, 0.5, 0.0):
         verify("normal", shift, names, samples)
@@ -89,7 +90,7 @@ def row(name: str, kind: str, truth: float, draw: Draw, samples: int) -> None:
 
 def cell(found: Sequence[Found], truth: float) -> str:
     """Coverage in per cent, and the width over the central range of the values unless nearly all of these are equal."""
-    if found[0][1].lower is None:
+    if not found or found[0][1].lower is None:
         return "none"
     held = np.mean([one.lower - 1e-9 <= truth <= one.upper + 1e-9 for _, one in found])
     central = np.ptp(np.quantile([value for value, _ in found], (0.025, 0.975)))
@@ -212,7 +213,7 @@ def verify(kind: str, shift: float, names: Sequence[str], samples: int) -> None:
     truths = population(kind, shift)
     drawn = {n: list(verified(kind, shift, n, samples // (1 + (n >= 40)))) for n in SPEAKERS}
     for name in (name for name in names if name in truths):
-        cells = [cell([found[name] for found in drawn[n]], truths[name]) for n in SPEAKERS]
+        cells = [cell([found[name] for found in drawn[n] if name in found], truths[name]) for n in SPEAKERS]
         print(f"| {name} | {kind} | {truths[name]:.3g} | {' | '.join(cells)} |", flush=True)
 
 

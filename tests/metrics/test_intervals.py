@@ -142,7 +142,10 @@ def test_intervals_of_errors_per_word_hold_the_truth_if_few_speakers_make_most_o
     found = [ratio_interval(top, bottom, 15 * speakers) for top, bottom in zip(errors, words, strict=True)]
     assert np.mean([interval.lower <= 0.2 <= interval.upper for interval in found]) >= (0.92 if lognormal else 0.93)
     spread = np.ptp(np.quantile(errors.sum(axis=1) / words.sum(axis=1), [0.025, 0.975]))
-    assert np.median([interval.upper - interval.lower for interval in found]) / spread < {5: 3.5, 12: 1.6, 40: 1.3}[speakers]
+    assert (
+        np.median([interval.upper - interval.lower for interval in found]) / spread
+        < {5: 3.5, 12: 1.6, 40: 1.3}[speakers]
+    )
 
 
 def test_without_an_error_a_whole_utterance_may_still_go_wrong():

@@ -33,6 +33,7 @@ population=0              # speakers of the use case: legal metrics among so man
 utterances=0              # utterances per test of the use case: legal metrics also with so many
 edition=                  # challenge whose result file and submission are made; default: that of the recipe
 published=                # editions whose published baselines stand in the comparison: 2020, 2022, 2024, 2026
+role=primary              # of the submission: primary, or contrastive for further systems of a participant (up to four)
 description=              # file with the system description, for the submission; default: a form to fill in
 nj=$(getconf _NPROCESSORS_ONLN)
 seed=0
@@ -82,6 +83,7 @@ Results that are up to date are skipped.
   --utterances L                legal metrics also with L utterances per test
   --edition YEAR                challenge formats: 2020, 2022, 2024 or 2026 (that of the recipe, else 2020)
   --published 'LIST'            published baselines in the comparison: 2020, 2022, 2024, 2026 (none)
+  --role primary|contrastive    of the submission: one system is primary, up to four others contrastive ($role)
   --description FILE            system description for the submission package (a form to fill in)
   --nj N                        jobs at a time ($nj)
   --seed N                      seed of all random numbers ($seed); other seeds have results of their own: <system>_seed<N>
@@ -117,4 +119,4 @@ stage 11 results "results: table, files of the challenge, LaTeX, figures, report
 stage 12 submission "submission package"
 
 run_stages recipe corpus lists full data anonymizer anonymized allow_missing anon_options anon_nj overwrite anon_level train_level system attackers without allow_scratch calibrate asr \
-  train_asr quality srd_sets srd_inputs srd_unit population utterances edition published description nj seed bootstrap cmd doctor dry_run
+  train_asr quality srd_sets srd_inputs srd_unit population utterances edition published description role nj seed bootstrap cmd doctor dry_run

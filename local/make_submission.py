@@ -16,6 +16,7 @@ from vpeval.data.text import NORMALIZERS
 from vpeval.editions.base import edition_of, editions, of_system, render
 from vpeval.results.load import load
 from vpeval.submission.pack import Contents, pack, read_description
+from vpeval.submission.roles import PRIMARY, ROLES
 
 
 def main() -> None:
@@ -28,6 +29,7 @@ def main() -> None:
     parser.add_argument(
         "--description", type=Path, metavar="FILE", help="system description; default: a form to fill in"
     )
+    parser.add_argument("--role", choices=ROLES, default=PRIMARY, help="one system is primary, others contrastive")
     parser.add_argument("--seed", type=script.natural, default=0, help="base seed of the run, for the manifest (0)")
     parser.add_argument("--note", action="append", default=[], metavar="NAME=VALUE", help="more for the manifest")
     parser.add_argument("run", metavar="run-dir", type=Path)
@@ -46,7 +48,7 @@ def main() -> None:
         raise InputError("--note: expected NAME=VALUE")
     description = read_description(args.description) if args.description else None
     contents = Contents(
-        args.edition, system, args.run, args.data, results, records, args.seed, description, notes, shown
+        args.edition, system, args.run, args.data, results, records, args.seed, description, notes, shown, args.role
     )
     manifest = pack(contents, args.out)
     size = args.out.stat().st_size / 1e6

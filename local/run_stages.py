@@ -35,6 +35,7 @@ from vpeval.plan.readiness import ready
 from vpeval.plan.recipe import LEVELS, SRD_UNITS
 from vpeval.stages import STAGES
 from vpeval.stages.anonymisation import refuse_surprises
+from vpeval.submission.roles import ROLES
 
 PROGRAM = "run.sh"
 MARK = {"ok": "  ok  ", "warn": " warn ", "fail": " FAIL "}
@@ -123,7 +124,7 @@ def parser() -> script.Parser:
     kinds |= dict.fromkeys(("seed", "population", "utterances"), script.natural)
     levels = ("", *LEVELS)
     choices = {"anon_level": levels, "train_level": levels, "edition": ("", *editions())}
-    choices |= {"srd_sets": ("", "dev", "test", "all"), "srd_unit": ("", *SRD_UNITS)}
+    choices |= {"role": ROLES, "srd_sets": ("", "dev", "test", "all"), "srd_unit": ("", *SRD_UNITS)}
     for field in fields(Settings):
         kind = script.boolean if isinstance(field.default, bool) else kinds.get(field.name, str)
         option = f"--{field.name.replace('_', '-')}"

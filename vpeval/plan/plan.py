@@ -76,6 +76,7 @@ class Settings:
     edition: str = ""
     published: str = ""
     description: str = ""
+    role: str = "primary"
     srd_sets: str = ""
     srd_inputs: int = 0
     srd_unit: str = ""

@@ -38,7 +38,13 @@ def run(plan: Plan) -> None:
         out=plan.run,
         files=(ARCHIVE,),
         inputs=(plan.run / TABLE, *originals, *anonymised, *described),
-        options={"edition": plan.edition, **_notes(plan), **plan.ranked, "seed": plan.settings.seed},
+        options={
+            "edition": plan.edition,
+            **_notes(plan),
+            **plan.ranked,
+            "seed": plan.settings.seed,
+            "role": plan.settings.role,
+        },
         makers=(pack, check, render, *edition_of(plan.edition).makers),
         make=partial(_pack, plan, originals),
         commands=lambda: _commands(plan, originals),
@@ -49,6 +55,7 @@ def run(plan: Plan) -> None:
 
 def _commands(plan: Plan, originals: list[Path]) -> list[list[str]]:
     options = ["--edition", plan.edition, *ranked_words(plan), "--seed", str(plan.settings.seed)]
+    options += ["--role", plan.settings.role]
     options += ["--description", plan.settings.description] if plan.settings.description else []
     options += [word for name, value in _notes(plan).items() for word in ("--note", f"{name}={value}")]
     return [["local/make_submission.py", *options, *map(str, (plan.run, plan.run / ARCHIVE, *originals))]]
@@ -74,6 +81,7 @@ def _pack(plan: Plan, originals: list[Path], out: Path) -> str:
         description=read_description(Path(plan.settings.description)) if plan.settings.description else None,
         more=_notes(plan),
         shown=plan.ranked,
+        role=plan.settings.role,
     )
     archive = plan.run / ARCHIVE
     manifest = pack(contents, archive)

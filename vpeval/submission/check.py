@@ -28,6 +28,7 @@ from vpeval.records.record import Record
 from vpeval.results.load import Source, read
 from vpeval.submission.archive import DESCRIPTION, MANIFEST, Archive, scan
 from vpeval.submission.recompute import Evidence, compare, gather
+from vpeval.submission.roles import check_role
 from vpeval.submission.sets import Sets, check_data
 
 _SMALL = 1 << 20
@@ -91,6 +92,7 @@ def check(
         scan(archive)
         manifest = _manifest(archive)
         system = _system(archive, manifest)
+        check_role(archive, manifest)
         challenge = _edition(archive, edition or str(manifest.get("edition", "")))
         results = _results(archive, challenge)
         sets, compared = check_data(archive, challenge, system, originals)

@@ -34,6 +34,7 @@ from vpeval.editions.base import FORM
 from vpeval.records.names import CONDITIONS
 from vpeval.records.record import Record
 from vpeval.submission.archive import DESCRIPTION, FORMAT, MANIFEST, is_safe
+from vpeval.submission.roles import PRIMARY
 
 _PACKAGES = ("numpy", "scipy", "soundfile", "torch", "speechbrain", "faster-whisper")
 
@@ -57,6 +58,7 @@ class Contents:
     description: str | None = None
     more: Mapping[str, str] = field(default_factory=dict)
     shown: Mapping[str, str | None] = field(default_factory=dict)
+    role: str = PRIMARY
 
 
 def pack(contents: Contents, out: str | PathLike[str]) -> dict[str, Any]:
@@ -240,6 +242,7 @@ def _manifest(contents: Contents, files: Mapping[str, dict[str, Any]]) -> dict[s
         "format": FORMAT,
         "edition": contents.edition,
         "system": contents.system,
+        "role": contents.role,
         "recipes": sorted({record.recipe for record in contents.records if record.recipe}),
         "attackers": sorted({r.attacker for r in contents.records if r.attacker and r.condition in CONDITIONS}),
         "recognisers": sorted({record.recogniser for record in contents.records if record.recogniser}),

@@ -55,6 +55,14 @@ def test_a_failing_command_is_reported_with_the_end_of_its_log_and_the_others_go
     assert found and found[1] != found[2]
 
 
+def test_on_a_single_node_failures_are_repeated_there_and_the_node_is_named(launcher: Launcher) -> None:
+    launcher.settings["extra"] = "['--nodelist=n1']"
+    code, output = launcher.run(*LOG, "bash", "-c", "echo x >>JOB.tries; ((JOB % 2))")
+    assert code == 1 and "run.py: 2 / 4 failed, all on n1, log is in log/x.*.log" in output
+    assert [len((launcher.work_dir / f"{job}.tries").read_text().split()) for job in (1, 2, 3, 4)] == [1, 2, 1, 2]
+    assert launcher.cluster.jobs() == [] and launcher.left() == []
+
+
 def test_more_jobs_than_an_array_may_have_go_into_several(make_cluster: Callable[..., Cluster], tmp_path: Path) -> None:
     launcher = Launcher(make_cluster(cpus=8, array_size=4), tmp_path)
     assert launcher.run("NR=11:18", "log/x.NR.log", "bash", "-c", "echo $SLURM_ARRAY_JOB_ID >NR.out") == (0, "")

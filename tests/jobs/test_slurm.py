@@ -107,13 +107,15 @@ def test_a_wrong_configuration_is_explained(tmp_path: Path, changes: dict[str, s
     assert complaint in str(caught.value)
 
 
-def run_task(array_words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: int) -> Control:
+def run_task(
+    array_words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: int, setup: str = ""
+) -> Control:
     """Run one task as Slurm would."""
     monkeypatch.chdir(tmp_path)
     array = parse(array_words)
     array.log_of(1).parent.mkdir(exist_ok=True)
     control = Control.for_log(array.log_of("array"))
-    control.begin(array, task_script(array, control.path))
+    control.begin(array, task_script(array, control.path, setup))
     number = control.add_submission([1, 5, 7])
     variables = {"SLURM_ARRAY_TASK_ID": str(index), "SLURM_ARRAY_JOB_ID": "9", "SLURM_JOB_ID": "11"}
     for name, value in (variables | {"SLURMD_NODENAME": "n2", "SLURM_TMPDIR": str(tmp_path)}).items():
@@ -133,6 +135,22 @@ def test_a_task_does_the_job_of_its_line_and_leaves_a_status(tmp_path: Path, mon
     ((found,),) = control.statuses.values()
     assert replace(found, seconds=0) == Status(5, 1, 3, 0, "n2")
     assert list((control.path / "out").iterdir()) == []
+
+
+def test_a_task_runs_the_lines_of_the_site_first_and_does_not_begin_if_they_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["JOB=1:9", "log/x.JOB.log", "bash", "-c", "echo found $SITE; exit 3"]
+    for setup, code, said in (
+        ("module() { export SITE=$2; }\nmodule load cuda", 3, "found cuda"),
+        ("module load cuda", NOT_VISIBLE, "'setup' of conf/slurm.conf failed on n2"),
+    ):
+        control = run_task(words, tmp_path, monkeypatch, 2, setup)
+        log = (tmp_path / "log/x.5.log").read_text().splitlines()
+        assert said in log and ("found cuda" in log) == (code == 3)
+        control.read_statuses([1])
+        assert [status.code for status in control.statuses[5]] == [code]
+        control.remove()
 
 
 def test_a_status_counts_by_what_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,8 +31,14 @@ _SHARED = {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb3", "a
 class Lease:
     """The claim of this process on the file `path`; `what` names in messages what it is about."""
 
-    def __init__(self, path: Path, what: str, silence_seconds: float = _SILENCE_SECONDS) -> None:
-        self._path, self._what, self._silence = path, what, silence_seconds
+    def __init__(
+        self,
+        path: Path,
+        what: str,
+        silence_seconds: float = _SILENCE_SECONDS,
+        wait: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._path, self._what, self._silence, self._wait = path, what, silence_seconds, wait
         self._me = {"host": socket.gethostname(), "pid": os.getpid(), "born": _birth(os.getpid())}
         self._last_beat = 0.0
 
@@ -109,7 +115,7 @@ class Lease:
         while time.monotonic() < until:
             if self._touched() != seen:
                 return True
-            time.sleep(min(1.0, self._silence / 10))
+            self._wait(min(1.0, self._silence / 10))
         return False
 
     def _touched(self) -> int:

@@ -71,6 +71,7 @@ def work(worker: Deferred, arguments: Sequence[str], job: str, works: Sequence[s
     parts = job_parts(job, works)
     if not parts:
         return
+    report(0, len(parts))
     compute = worker.load()(*arguments)
     with recording(job, parts) as record:
         for part, result in results(compute, parts):

@@ -26,6 +26,7 @@ from vpeval.jobs.backends.slurm_client import Call, Client, Entries, Entry, NoAn
 from vpeval.jobs.backends.slurm_control import Control
 from vpeval.jobs.backends.slurm_tasks import Request, Settings
 from vpeval.jobs.launch import JobArray, parse_memory, parse_time
+from vpeval.jobs.progress import last_progress
 from vpeval.jobs.shared_disk import Lease
 
 T = TypeVar("T")
@@ -82,7 +83,7 @@ class Slurm(Backend):
         self._array, self._settings, self._note = array, settings, note
         self._client = Client(settings.poll_seconds, self.clock, run)
         self._control = Control.for_log(array.log_of("array"))
-        self._lease = Lease(self._control.lock, array.log)
+        self._lease = Lease(self._control.lock, array.log, wait=self._client.wait)
         shared = self._control.path.absolute()
         self._request = Request(shared, settings.visible_seconds, settings.poll_seconds, array.num_nodes)
         self._name = ""
@@ -350,7 +351,7 @@ class Slurm(Backend):
 
     def _avoided(self, attempt: Attempt) -> list[str]:
         """Nodes to exclude, with those that the settings exclude: only the last such option counts for Slurm."""
-        options = (*self._settings.extra, *self._settings.gpu_extra)
+        options = (*self._settings.extra, *(self._settings.gpu_extra if self._array.gpus else ()))
         given = [option.partition("=")[2] for option in options if option.startswith("--exclude=")]
         return [*given, *sorted(attempt.avoid | self._excluded)]
 
@@ -397,7 +398,10 @@ class Slurm(Backend):
         return slurm_tasks.end_without_status(entry, now - task.silent_since, self._request)
 
     def _end_of_hanging(self, job: int, task: _Submitted, entry: Entry) -> Ended | None:
-        """The end of a task that does nothing any more, while others ended long since; this ends it."""
+        """The end of a task that does nothing any more, while others ended long since; this ends it.
+
+        Only of one that reports its progress: of others it is not known whether they should say anything.
+        """
         now, patience = self.clock.now(), self._settings.hang_seconds
         if task.running_since is None:
             task.running_since = task.grown = task.looked = now
@@ -408,6 +412,9 @@ class Slurm(Backend):
                 task.log_size, task.grown = size, now
             task.looked = now
         if not self._longest or now - task.grown < patience or now - task.running_since < _MUCH_SLOWER * self._longest:
+            return None
+        if not last_progress(self._array.log_of(job)):
+            task.grown = now
             return None
         try:
             self._client.cancel_task(entry.array, task.index)

@@ -218,7 +218,7 @@ class Client:
     def entries(self, name: str, patient: bool = True, seconds: float = _SECONDS_PER_COMMAND) -> Entries:
         """All tasks of the jobs called `name`, ended ones too as long as Slurm remembers them: one query."""
         while patient and not self.may_ask(0.0):
-            self._wait(self._poll_seconds / 10)
+            self.wait(self._poll_seconds / 10)
         self._asks = max(0.0, self._asks - 1.0)
         command = ["squeue", "-h", "-t", "all", "-u", getpass.getuser(), "-n", name, "-o", _FIELDS]
         return Entries(self._call(command, seconds).out.splitlines())
@@ -262,7 +262,7 @@ class Client:
             if self.clock.now() > deadline:
                 raise NoAnswer(f"{live} of its jobs do not end")
             self.cancel(name)
-            self._wait(min(1.0, self._poll_seconds))
+            self.wait(min(1.0, self._poll_seconds))
             live = self.entries(name).live
         return first
 
@@ -270,7 +270,7 @@ class Client:
         """Cancel all jobs called `name`; whether they are known to be gone within a second."""
         self.stops = lambda: 0
         self.cancel(name, _HURRY_SECONDS)
-        self._wait(_HURRY_SECONDS / 2)
+        self.wait(_HURRY_SECONDS / 2)
         return self.may_ask(0.0) and not self.entries(name, patient=False, seconds=_HURRY_SECONDS).live
 
     def patiently(self, ask: Callable[[], T], seconds: float, note: Callable[[NoAnswer], None]) -> T:
@@ -285,9 +285,10 @@ class Client:
                         f"Slurm does not answer ({error}); is its controller running (scontrol ping)?"
                     ) from None
                 note(error)
-                self._wait(min(1.0, self._poll_seconds))
+                self.wait(min(1.0, self._poll_seconds))
 
-    def _wait(self, seconds: float) -> None:
+    def wait(self, seconds: float) -> None:
+        """Sleep; a signal to stop raises `Interrupted`."""
         if number := self.clock.wait(seconds, self.stops):
             raise Interrupted(number)
 

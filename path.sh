@@ -3,9 +3,19 @@
 # VPEVAL_PYTHON=/path/python uses an existing environment; VPEVAL_MODELS=/path keeps models elsewhere than models/.
 # shellcheck shell=bash
 
+# Whether .venv is there, up to date and open to this user: whoever may not read it would get the system's Python.
+vpeval_venv_is_ready() {
+  local root=$1 stamp=$1/.venv/requirements.sha256 place
+  [ "$stamp" -nt "$root/requirements.txt" ] && [ "$stamp" -nt "$root/constraints.txt" ] || return 1
+  [ -x "$root/.venv/bin/python3" ] || return 1
+  for place in "$root"/.venv/lib "$root"/.venv/lib/python3.* "$root"/.venv/lib/python3.*/site-packages; do
+    [ ! -e "$place" ] || { [ -r "$place" ] && [ -x "$place" ]; } || return 1
+  done
+}
+
 vpeval_make_venv() {
-  local root=$1 stamp=$1/.venv/requirements.sha256 python
-  if [ $# = 2 ] && [ "$stamp" -nt "$root/requirements.txt" ] && [ "$stamp" -nt "$root/constraints.txt" ]; then
+  local root=$1 python
+  if [ $# = 2 ] && vpeval_venv_is_ready "$root"; then
     return 0
   fi
   for python in python3 python3.13 python3.12 python3.11; do
@@ -44,7 +54,16 @@ else:
 
 vpeval_setup() {
   local root ready folder requirements
-  root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || return 1
+  folder=${BASH_SOURCE[0]%/*}
+  [ "$folder" != "${BASH_SOURCE[0]}" ] || folder=.
+  root=$(cd "$folder" && pwd && echo /) || return 1
+  root=${root%$'\n'/}
+  case $root in
+    *:* | *$'\n'*)
+      printf 'path.sh: the path of this clone, %q, holds a colon or a line break, which cannot stand in PATH; move it\n' "$root" >&2
+      return 1
+      ;;
+  esac
   ready="$root${VPEVAL_TESTS:+ with tests}"
   [ "${VPEVAL_READY:-}" = "$ready" ] && return 0
   if [ -z "${VPEVAL_PYTHON:-}" ] && [[ " $* " == *" --help "* || " $* " == *" -h "* ]]; then
@@ -76,5 +95,5 @@ vpeval_setup() {
   export VPEVAL_READY="$ready"
 }
 
-vpeval_setup "$@" || { unset -f vpeval_setup vpeval_make_venv vpeval_own_python; return 1; }
-unset -f vpeval_setup vpeval_make_venv vpeval_own_python
+vpeval_setup "$@" || { unset -f vpeval_setup vpeval_make_venv vpeval_venv_is_ready vpeval_own_python; return 1; }
+unset -f vpeval_setup vpeval_make_venv vpeval_venv_is_ready vpeval_own_python

@@ -8,8 +8,10 @@ already has these requirements. Uses no new syntax, so that an old Python can re
 """
 
 import fcntl
+import glob
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -39,6 +41,7 @@ def main(root, requirements):
             "Python %s to %s is needed and %s is %s.\nInstall one of them and put it on PATH as python3.X. %s"
             % (dotted(OLDEST), dotted(NEWEST), sys.executable, dotted(sys.version_info), OWN)
         )
+    refuse_unreadable(os.path.join(root, ".venv"))
     try:
         lock = open(os.path.join(root, ".venv.lock"), "w")
     except OSError as error:
@@ -58,7 +61,8 @@ def update(root, requirements):
     # One digest for each leading part of the list: the packages for the tests include those for the recipes.
     constraints = os.path.join(root, "constraints.txt")
     parts = [digest([constraints, *requirements[: n + 1]]) for n in range(len(requirements))]
-    if parts[-1] in read(stamp).split():
+    python = os.path.join(venv, "bin", "python")
+    if parts[-1] in read(stamp).split() and os.access(python, os.X_OK):
         os.utime(stamp)
         return
     free = shutil.disk_usage(root).free / 1e9
@@ -67,7 +71,6 @@ def update(root, requirements):
             "the environment needs %d GB and %s has %.1f GB free.\nFree some there, or clone to another disk. %s"
             % (NEEDED_GB, root, free, OWN)
         )
-    python = os.path.join(venv, "bin", "python")
     if not works(python):
         make(venv)
     say("installing %s (once; log in .venv/install.log)" % " and ".join(map(os.path.basename, requirements)))
@@ -77,6 +80,26 @@ def update(root, requirements):
         file.write("\n".join(parts) + "\n")
     os.replace(stamp + ".tmp", stamp)
     say("the environment is ready")
+
+
+def refuse_unreadable(venv):
+    """What this user may not read would end in another Python, and that in 'No module named numpy'."""
+    places = [venv, *(os.path.join(venv, name) for name in ("bin", "lib"))]
+    places += glob.glob(os.path.join(glob.escape(venv), "lib", "python3.*"))
+    places += [os.path.join(place, "site-packages") for place in places[3:]]
+    for place in places:
+        if os.path.lexists(place) and not os.access(place, os.R_OK | os.X_OK):
+            stop("you may not read %s.\nAsk its owner to run: chmod -R a+rX %s\n%s" % (place, shlex.quote(venv), OWN))
+    python = os.path.join(venv, "bin", "python")
+    try:
+        os.stat(python)
+    except PermissionError:
+        stop(
+            "%s is a link to %s, which you may not run.\nAsk its owner for access, or remove .venv and start again "
+            "with another Python. %s" % (python, os.path.realpath(python), OWN)
+        )
+    except OSError:
+        pass  # it is not there (any more), and will be made
 
 
 def works(python):

@@ -2,6 +2,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -29,10 +31,12 @@ class Clone:
         file.chmod(0o755)
         return file
 
-    def run(self, script: str = SHOW, **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(self, script: str = SHOW, user: int | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("VPEVAL_")}
         environment = clean | {"PYTHONPATH": ""} | variables
-        return subprocess.run(["bash", "-c", script], cwd=self.path, env=environment, capture_output=True, text=True)
+        return subprocess.run(
+            ["bash", "-c", script], cwd=self.path, env=environment, capture_output=True, text=True, user=user
+        )
 
 
 @pytest.fixture
@@ -197,3 +201,54 @@ def test_a_help_text_does_not_bring_an_older_environment_up_to_date(clone: Clone
     os.utime(clone.path / ".venv/requirements.sha256", (0, 0))
     clone.put("local/score.py", (ROOT / "local/score_wer.py").read_text().splitlines()[0] + "\n")
     assert clone.run("local/score.py --help").stdout == "shown\n"
+
+
+@pytest.mark.parametrize("name", ["one:two", "one\ntwo", "two\n"])
+def test_a_path_that_cannot_stand_in_the_environment_is_named(tmp_path: Path, name: str) -> None:
+    clone = Clone(tmp_path / name)
+    done = clone.run()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1 and "holds a colon or a line break, which cannot stand in PATH" in done.stderr
+
+
+def python_of(user: int | None) -> str:
+    """A Python that another user may run as well; that of the tests may be in a home directory."""
+    enough = "import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12), (3, 13)))"
+    for python in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
+        with suppress(OSError):
+            if subprocess.run([python, "-c", enough], user=user, stderr=subprocess.DEVNULL).returncode == 0:
+                return python
+    pytest.skip("no Python that another user may run")
+
+
+NOBODY = 65534
+CLOSED = (".venv", ".venv/bin", ".venv/lib", ".venv/lib/python3.12", ".venv/lib/python3.12/site-packages")
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+def test_an_environment_that_may_not_be_read_is_named(made: dict[str, str], closed: str) -> None:
+    """As another user than its owner, where the tests run as root, whom nothing is closed to."""
+    user = NOBODY if os.getuid() == 0 else None
+    with tempfile.TemporaryDirectory() as name:  # that of pytest is closed to other users
+        place = Path(name).resolve()
+        place.chmod(0o755)
+        clone = Clone(place / "clone")
+        shutil.rmtree(clone.path)
+        shutil.copytree(Path(made["PATH"]).parent, clone.path, symlinks=True)
+        clone.put("bin/python3", f'#!/bin/sh\nexec {python_of(user)} -I "$@"\n')
+        (clone.path / CLOSED[-1]).mkdir(parents=True)
+        assert clone.run(user=user, PATH=f"{clone.path}/bin").returncode == 0
+        (clone.path / closed).chmod(0)
+        try:
+            done = clone.run(user=user, PATH=f"{clone.path}/bin")
+        finally:
+            (clone.path / closed).chmod(0o755)
+    assert (done.returncode, done.stdout) == (1, "")
+    first, second, _ = done.stderr.splitlines()
+    assert first == f"path.sh: you may not read {clone.path}/{closed}."
+    assert second == f"Ask its owner to run: chmod -R a+rX {clone.path}/.venv"
+
+
+def test_an_environment_whose_python_is_gone_is_not_taken_for_ready(clone: Clone, made: dict[str, str]) -> None:
+    (clone.path / ".venv/bin/python3").unlink()
+    assert clone.run(**made).stderr == "called: requirements.txt \n"

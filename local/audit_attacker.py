@@ -15,6 +15,7 @@ from pathlib import Path
 
 from vpeval.cli import script
 from vpeval.core.errors import InputError
+from vpeval.core.publish import claim_file
 from vpeval.editions.base import editions
 from vpeval.measures import audit
 from vpeval.measures.audit import write_findings
@@ -51,6 +52,7 @@ def main() -> None:
             print(f"audit ({finding.check}): WARNING: {finding.sentence}", file=sys.stderr)
         else:
             print(f"audit ({finding.check}): {finding.sentence}")
+    claim_file(args.out)
     write_findings(args.out, findings)
 
 

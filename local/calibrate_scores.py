@@ -6,7 +6,10 @@ Usage: local/calibrate_scores.py --train <trials> <scores> [--train ...] <scores
          exp/test_f/scores.raw exp/test_f/scores
 """
 
+from pathlib import Path
+
 from vpeval.cli import script
+from vpeval.core.publish import claim_file
 from vpeval.data.trials import read_pair_scores, read_scores, read_trials, score_blocks, write_pair_scores
 from vpeval.measures.verification import calibrate
 
@@ -24,6 +27,7 @@ def main() -> None:
         development.append((trials, read_scores(scores_file, trials)))
     line = calibrate(development)
     rows, scores = read_pair_scores(args.scores, "speaker", "utterance")
+    claim_file(Path(args.out))
     write_pair_scores(args.out, score_blocks(rows, line(scores)))
     print(f"{args.out}: LLR = {line.slope:.4g} * score {line.offset:+.4g}")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from vpeval.cli import script
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
+from vpeval.core.publish import claim_file, write_own
 from vpeval.data.layout import first_few
 from vpeval.measures.base import SpeakerValue, read_speaker_values
 from vpeval.measures.speaker_overlap import Context, Lists, find_lists, overlap_records
@@ -56,7 +56,8 @@ def main() -> None:
     if refused:
         what = first_few(refused, 6)
         logging.warning("warning: N = %d; lists that are mostly ties are left out: %s", lists.n, what)
-    write_text(args.out.with_name(f"{args.out.stem}.lists.tsv"), table_of(lists))
+    write_own(args.out.with_name(f"{args.out.stem}.lists.tsv"), table_of(lists))
+    claim_file(args.out)
     write_records(args.out, overlap_records(lists))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from vpeval.cli import script
 from vpeval.core.errors import InputError
+from vpeval.core.publish import claim_file
 from vpeval.data.trials import write_scores
 from vpeval.measures.verification import ScoredSet, fuse_held_out, learn_weights
 
@@ -38,6 +39,7 @@ def main() -> None:
     else:
         trials, scores = subject.read()
         fused = fusion(scores)
+    claim_file(Path(args.out))
     write_scores(args.out, trials, fused)
     weights = ", ".join(f"{name} {weight:.3g}" for name, weight in zip(names, fusion.weights, strict=True))
     print(f"{args.out}: {weights}")

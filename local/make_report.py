@@ -10,7 +10,7 @@ A run directory has results.jsonl; you may also give that file. Figures come fro
 from pathlib import Path
 
 from vpeval.cli import script
-from vpeval.core.files import write_text
+from vpeval.core.publish import write_own
 from vpeval.editions.base import editions
 from vpeval.figures.run_results import load_results
 from vpeval.report.legal_criteria import UseCase
@@ -35,7 +35,7 @@ def main() -> None:
     figures, case = args.figures or args.out.parent / "figures", UseCase(args.population, args.utterances)
     context = Context(figures, args.command_line, args.note, args.edition, case)
     page = build(results, context)
-    write_text(args.out, page)
+    write_own(args.out, page)
     print(f"{args.out}: report of {len(results.entries)} numbers, {len(page.encode()) / 1e6:.1f} MB")
 
 

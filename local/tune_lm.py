@@ -11,6 +11,7 @@ Several files of one kind, separated by commas, are read as one.
 
 import argparse
 import logging
+from pathlib import Path
 
 from vpeval.asr.lm import read_arpa
 from vpeval.asr.nbest import read_nbest
@@ -18,6 +19,7 @@ from vpeval.asr.rescoring import Weights, choose_texts
 from vpeval.cli import script
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_table
+from vpeval.core.publish import claim_file
 from vpeval.data.text import NORMALIZERS
 from vpeval.measures.base import split_paths
 from vpeval.measures.recognition import read_joined
@@ -55,6 +57,7 @@ def main() -> None:
     best = chosen.tuning.best
     if chosen.tuning.at_edge:
         logging.warning(f"{args.tune_nbest}: the best LM weight {best.lmwt} is the last one tried; widen --lmwt")
+    claim_file(Path(args.out))
     write_table(args.out, chosen.texts)
     print(best)
 

@@ -18,7 +18,7 @@ import logging
 from pathlib import Path
 
 from vpeval.cli import script
-from vpeval.core.files import write_text
+from vpeval.core.publish import write_own
 from vpeval.data.text import NORMALIZERS
 from vpeval.editions.base import edition_of, editions, has_semi_informed, of_system, render, shared_files
 from vpeval.results.load import load
@@ -42,7 +42,7 @@ def main() -> None:
     file = next((shared for shared in shared_files() if "legal" in args.out.name), file)
     if file.attacks and not has_semi_informed(records):
         logging.warning("no attacker was trained on anonymised speech, but the challenge ranks by such a one")
-    write_text(args.out, render(records, args.edition, file.name, args.attacker, args.asv_eval, args.normalizer))
+    write_own(args.out, render(records, args.edition, file.name, args.attacker, args.asv_eval, args.normalizer))
 
 
 if __name__ == "__main__":

@@ -7,9 +7,12 @@ Usage: steps/make_lm.py [options] <out.arpa> <text> ...
 The small model of the challenge is a pruned trigram (--order 3 --min-count 2), the large one keeps all n-grams.
 """
 
+from pathlib import Path
+
 from vpeval.asr.lm import write_arpa
 from vpeval.asr.lm_estimation import estimate_from
 from vpeval.cli import script
+from vpeval.core.publish import claim_file
 from vpeval.data.text import NORMALIZERS
 
 
@@ -26,6 +29,7 @@ def main() -> None:
     args = parser.parse_args()
 
     lm = estimate_from(args.text, args.order, args.min_count, args.normalizer)
+    claim_file(Path(args.out))
     write_arpa(args.out, lm)
     print(f"{args.out}: {len(lm.logprob)} n-grams up to order {lm.order}, {len(lm.words)} words")
 

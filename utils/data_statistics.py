@@ -8,7 +8,7 @@ Usage: utils/data_statistics.py [--latex FILE] <data-dir> ...
 from pathlib import Path
 
 from vpeval.cli import script
-from vpeval.core.files import write_text
+from vpeval.core.publish import write_own
 from vpeval.data.directory import DataDir
 from vpeval.data.statistics import HEAD, rows
 from vpeval.records.tex import join_cells
@@ -27,7 +27,7 @@ def main() -> None:
     if args.latex:
         lines = [r"\begin{tabular}{llrrr}", r"\toprule", join_cells(HEAD) + r" \\", r"\midrule"]
         lines += [join_cells(row) + r" \\" for row in found]
-        write_text(args.latex, "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""]))
+        write_own(args.latex, "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""]))
 
 
 if __name__ == "__main__":

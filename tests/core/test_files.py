@@ -56,9 +56,32 @@ def test_a_directory_goes_where_there_was_none(tmp_path: Path) -> None:
     assert names(tmp_path) == ["out"]
 
 
-def test_what_a_kill_between_the_two_renames_left_is_cleared_away(tmp_path: Path) -> None:
-    write_text(tmp_path / ".out.old/a", "older")
-    write_text(tmp_path / "new/b", "new")
+@pytest.mark.parametrize("last", ["rename", "rmdir"])
+def test_what_a_kill_during_an_exchange_left_is_cleared_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
+) -> None:
+    for name in ("out", "new", "newer"):
+        write_text(tmp_path / name / "file", name)
+    original = getattr(Path, last)
+
+    def killed(self: Path, *places: Path) -> object:
+        if last == "rmdir" or self.name == "new":
+            raise KeyboardInterrupt
+        return original(self, *places)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Path, last, killed)
+        replace_directory(tmp_path / "new", tmp_path / "out")
+    assert [name for name in names(tmp_path) if name.endswith(".old")]
+    replace_directory(tmp_path / "newer", tmp_path / "out")
+    assert not [name for name in names(tmp_path) if name.endswith(".old")]
+    assert (tmp_path / "out/file").read_text() == "newer"
+
+
+def test_directories_of_somebody_that_resemble_ours_stay(tmp_path: Path) -> None:
+    theirs = [".out.old/a", ".out.mine.old/b", ".out.a1b2c3d4.old/out/file"]
+    for name in (*theirs, "out/file", "new/file"):
+        write_text(tmp_path / name, name)
     replace_directory(tmp_path / "new", tmp_path / "out")
-    assert names(tmp_path) == ["out"]
-    assert names(tmp_path / "out") == ["b"]
+    assert [(tmp_path / name).read_text() for name in theirs] == theirs
+    assert (tmp_path / "out/file").read_text() == "new/file"

@@ -5,7 +5,19 @@ import pytest
 
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.core.publish import MARKER, STAMP, claim, publish, refuse_target, replaced_directory, staged_directory
+from vpeval.core.publish import (
+    MARKER,
+    STAMP,
+    begin_work,
+    claim,
+    end_work,
+    publish,
+    refuse_target,
+    replaced_directory,
+    staged_directory,
+    work_of,
+    write_own,
+)
 
 
 def make(target: Path, *names: str, inputs: tuple[Path, ...] = ()) -> None:
@@ -144,3 +156,58 @@ def test_a_directory_is_mended_in_its_place_whoever_made_it(tmp_path: Path) -> N
     with replaced_directory(tmp_path / "out") as new:
         write_text(new / "b", "x")
     assert names(tmp_path / "out") == ["b"]
+
+
+def test_unfinished_work_on_the_same_is_kept_and_on_something_else_removed(tmp_path: Path) -> None:
+    work = begin_work(tmp_path / "out", "a" * 64)
+    write_text(work / "part", "half")
+    assert begin_work(tmp_path / "out", "a" * 64) == work and (work / "part").exists()
+    assert not (begin_work(tmp_path / "out", "b" * 64) / "part").exists()
+    write_text(work / "part", "half")
+    assert not (begin_work(tmp_path / "out", "b" * 64, go_on=False) / "part").exists()
+    end_work(tmp_path / "out")
+    end_work(tmp_path / "out")
+    assert not work.exists()
+
+
+def test_unfinished_work_whose_removal_was_killed_is_still_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = begin_work(tmp_path / "out", "a" * 64)
+    for name in ("a", "b/c", "d"):
+        write_text(work / name, name)
+    for last in ("iterdir", "unlink", "rmdir"):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(Path, last, lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+            end_work(tmp_path / "out")
+    begin_work(tmp_path / "out", "b" * 64)
+    assert names(work) == ["fingerprint"]
+
+
+@pytest.mark.parametrize("kind", ["directory", "link", "file"])
+def test_what_somebody_keeps_where_unfinished_work_goes_stays(tmp_path: Path, kind: str) -> None:
+    theirs, work = tmp_path / "theirs", work_of(tmp_path / "out")
+    write_text(theirs / "fingerprint" if kind == "link" else theirs / "thesis.tex", "mine")
+    if kind == "directory":
+        theirs.rename(work)
+    elif kind == "link":
+        work.symlink_to(theirs)
+    else:
+        write_text(work, "mine")
+    before = names(tmp_path)
+    with pytest.raises(InputError, match=r"\.out\.work: was not made by this toolkit"):
+        begin_work(tmp_path / "out", "a" * 64)
+    end_work(tmp_path / "out")
+    assert names(tmp_path) == before
+
+
+def test_a_file_that_a_person_wrote_is_not_replaced_and_ours_is(tmp_path: Path) -> None:
+    write_text(tmp_path / "thesis.tex", "three years")
+    with pytest.raises(InputError, match=r"thesis\.tex: was not made by this toolkit and would be replaced"):
+        write_own(tmp_path / "thesis.tex", "a table")
+    assert (tmp_path / "thesis.tex").read_text() == "three years"
+    for text in ("a table", "another"):
+        write_own(tmp_path / "table.tex", text)
+        assert (tmp_path / "table.tex").read_text() == text
+    with pytest.raises(InputError, match="is a directory; name a file"):
+        write_own(tmp_path, "a table")

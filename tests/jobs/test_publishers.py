@@ -144,3 +144,29 @@ def test_a_submission_replaces_nothing_but_a_submission(name: str, message: str,
     with pytest.raises(InputError, match=message):
         pack(Contents("2020", "mine", tmp_path, [data], {}, []), tmp_path / name)
     assert (tmp_path / "mine.tar.gz").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["anonymize", "import_anonymized", "train_asv backend", "data tools"])
+def test_hidden_files_next_to_an_output_stay(name: str, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    theirs = [tmp_path / f".out.{kind}/thesis.tex" for kind in ("work", "old", "tmp", "1.old", "abcd1234.tmp")]
+    for file in theirs:
+        write_text(file, "three years")
+    for _ in range(2):
+        try:
+            PUBLISHERS[name](data, out)
+        except InputError as error:
+            assert ".out.work: was not made by this toolkit and is where unfinished results go" in str(error)
+            assert not out.exists()
+    assert [file.read_text() for file in theirs] == ["three years"] * 5
+
+
+@pytest.mark.parametrize("name", [".out.lock", ".x.originals"])
+def test_a_hidden_file_that_has_the_name_of_one_of_ours_is_not_written_over(
+    name: str, data: Path, tmp_path: Path
+) -> None:
+    theirs = (tmp_path if "lock" in name else data.parent) / name
+    write_text(theirs, "three years\nof work\n")
+    with pytest.raises(InputError, match="its name is needed for one; move it away"):
+        anonymize(data, tmp_path / "out")
+    assert theirs.read_text() == "three years\nof work\n"

@@ -57,6 +57,7 @@ def test_runs_and_published_baselines_share_table_differences_ranking_and_plot(c
     ):
         assert word in done.stdout
     assert {path.name for path in Path("out").iterdir()} == {
+        ".made",
         "comparison.txt",
         "differences.jsonl",
         "index.html",

@@ -26,7 +26,7 @@ def convert(tmp_path):
 
 def test_six_tables_are_put_beside_a_file_in_any_directory(convert, tmp_path):
     assert convert("run/results.txt").returncode == 0
-    assert sorted(p.name for p in (tmp_path / "run/latex").iterdir()) == [
+    assert sorted(p.name for p in (tmp_path / "run/latex").glob("*.tex")) == [
         f"results.{name}.tex" for name in (*SIX, "privacy_dev", "privacy_test")
     ]
 
@@ -43,7 +43,7 @@ def test_a_file_with_development_data_alone_leaves_tables_out_and_says_so(conver
     done = convert("run/dev_only.txt")
     assert done.returncode == 0
     assert caplog.messages == ["no data for ASV_test, ASV_combined, ASR_test, ASR_combined: left out"]
-    assert sorted(p.name for p in (tmp_path / "run/latex").iterdir()) == [
+    assert sorted(p.name for p in (tmp_path / "run/latex").glob("*.tex")) == [
         "dev_only.ASR_dev.tex",
         "dev_only.ASV_dev.tex",
         "dev_only.privacy_dev.tex",
@@ -91,7 +91,7 @@ def test_the_style_of_the_supplement_has_systems_of_several_runs_as_columns(conv
     (tmp_path / "tables.tsv").write_text("\t".join(COLUMNS) + f"\n{cell}Orig\t8.66\n{cell}B1\t50.14\n")
     files = ("one.jsonl", "two.jsonl", "tables.tsv")
     assert convert("--style", "supplement", "--out-dir", "tables", *files).returncode == 0
-    assert [path.name for path in (tmp_path / "tables").iterdir()] == ["comparison.supplement_02.tex"]
+    assert [path.name for path in (tmp_path / "tables").glob("*.tex")] == ["comparison.supplement_02.tex"]
     table = (tmp_path / "tables/comparison.supplement_02.tex").read_text()
     assert r"Data & Gender & original$^{\dagger\ddagger}$ & one & two & B1$^{\dagger\ddagger}$ \\" in table
     assert r"toy & female & 5.00 & 25.00 & 37.50 & --" in table
@@ -112,7 +112,7 @@ def test_the_attacker_of_the_asv_tables_can_be_chosen(convert, tmp_path):
 
 def test_the_style_of_2020_has_the_six_tables_only(convert, tmp_path):
     assert convert("--style", "vpc2020", "run/results.txt").returncode == 0
-    assert len(list((tmp_path / "run/latex").iterdir())) == 6
+    assert len(list((tmp_path / "run/latex").glob("*.tex"))) == 6
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_files_of_both_attackers_of_2022_have_tables_of_their_own(tmp_path):
     for name, eer in (("results.anon_x", "8.6"), ("results.orig_x", "9.7")):
         (tmp_path / name).write_text(block.format(eer))
         assert call("results_to_latex.py", name, cwd=tmp_path).returncode == 0
-    tables = {path.name: path.read_text() for path in (tmp_path / "latex").iterdir()}
+    tables = {path.name: path.read_text() for path in (tmp_path / "latex").glob("*.tex")}
     assert "8.600" in tables["results.anon_x.ASV_dev.tex"]
     assert "9.700" in tables["results.orig_x.ASV_dev.tex"]
 

@@ -1,3 +1,5 @@
+import shutil
+
 import pytest
 from in_process import call
 
@@ -23,6 +25,32 @@ def test_the_view_of_one_system_is_written(records):
         "ASR-toy_dev_asr\n  %WER 4.00 [ 4 / 100, 0 ins, 0 del, 4 sub ]\n"
         "ASR-toy_dev_asr_anon\n  %WER 8.00 [ 8 / 100, 0 ins, 0 del, 8 sub ]\n"
     )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "write_results.py results.jsonl thesis/results.txt",
+        "make_report.py results.jsonl thesis/report.html",
+        "results_to_latex.py --out-dir thesis results.jsonl",
+        "compare.py thesis results.jsonl more.jsonl",
+    ],
+)
+def test_a_file_of_somebody_is_not_replaced_and_one_of_ours_is(records, command):
+    script, *arguments = command.split()
+    assert call(script, *arguments, cwd=records).returncode == 0
+    thesis = records / "thesis"
+    ours = sorted(path.relative_to(thesis) for path in thesis.rglob("*") if path.is_file())
+    assert call(script, *arguments, cwd=records).returncode == 0
+    names = [path for path in ours if path.name[0] != "." and path.parts[0] != "figures"]
+    assert names
+    for name in names:
+        shutil.rmtree(thesis)
+        thesis.mkdir()
+        (thesis / name).write_text("three years")
+        refused = call(script, *arguments, cwd=records)
+        assert refused.returncode == 1 and f"{name}: was not made by this toolkit" in refused.stderr
+        assert (thesis / name).read_text() == "three years"
 
 
 def test_of_several_systems_one_must_be_chosen(records):

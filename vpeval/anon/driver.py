@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import re
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,6 +42,7 @@ TIMEOUT = 3600
 """Seconds without a new file after which a hook is ended."""
 _JOB = Path(__file__).resolve().parents[2] / "steps/jobs/anonymize.py"
 _THREADS = 8
+_REGISTERED = re.compile(r"[0-9a-f]{64}(?: \d+){4} .+")
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,7 @@ def _unseeded(data: DataDir) -> DataDir:
 def verify_originals(source: Path, wav: Mapping[str, str]) -> None:
     """Raise an InputError if a file of `wav` changed since the set was first anonymised; register new ones."""
     register = _register(source)
-    known = read_table(register) if register.is_file() else {}
+    known = _read_register(register) if register.is_file() else {}
     files = {utt: entry for utt, entry in wav.items() if not is_pipe(entry)}
     with ThreadPoolExecutor(_THREADS) as threads:
         found = dict(threads.map(lambda item: (item[0], _describe(item[1], known.get(item[0], ""))), files.items()))
@@ -217,6 +219,13 @@ def verify_originals(source: Path, wav: Mapping[str, str]) -> None:
 
 def _register(source: Path) -> Path:
     return source.with_name(f".{source.name}.originals")
+
+
+def _read_register(path: Path) -> dict[str, str]:
+    known = read_table(path)
+    if not all(_REGISTERED.fullmatch(seen) for seen in known.values()):
+        raise InputError("is no register of originals, and its name is needed for one; move it away", path)
+    return known
 
 
 def _describe(entry: str, known: str) -> str:

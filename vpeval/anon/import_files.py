@@ -7,7 +7,6 @@ files in one place. The missing files of all sets are listed at once, before any
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from vpeval.audio.io import RATE, probe, read_sound, write_wave
 from vpeval.core import processes
 from vpeval.core.errors import InputError
 from vpeval.core.locks import locked
-from vpeval.core.publish import publish, refuse_overlap, refuse_target
+from vpeval.core.publish import begin_work, end_work, publish, refuse_overlap, refuse_target
 from vpeval.corpora.utterances import to_16khz
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import first_few, is_split, read_places
@@ -91,9 +90,7 @@ def import_set(delivery: Delivery, out: Path, overwrite: bool = False) -> list[F
             log_skipped(log, 1, "sets of files made elsewhere")
             return []
         refuse_target(out, inputs, is_split)
-        work = out.with_name(f".{out.name}.work")
-        shutil.rmtree(work, ignore_errors=True)
-        new = work / "out"
+        new = begin_work(out, made_from.digest, go_on=False) / "out"
         for spk in delivery.data.speakers:
             wave_of(new, spk, "").parent.mkdir(parents=True)
         todo = [
@@ -109,7 +106,7 @@ def import_set(delivery: Delivery, out: Path, overwrite: bool = False) -> list[F
         replace(IMPORTED, audio=audio_digest((found.utt, found.sha256) for found in findings)).write(new)
         write_stamp(new / STAMP, made_from, [new])
         publish(new, out, inputs, is_split)
-        shutil.rmtree(work)
+        end_work(out)
     return findings
 
 

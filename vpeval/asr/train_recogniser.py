@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
 from vpeval.core.lazy import Deferred
 from vpeval.core.locks import locked
-from vpeval.core.publish import publish, refuse_target
+from vpeval.core.publish import begin_work, end_work, publish, refuse_target
 from vpeval.data.layout import read_places
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.launch import FREE_MEMORY_SELDOM, run_command
@@ -54,14 +52,11 @@ def run_training(conf: Path, out: Path, data: Sequence[Path], seed: int, threads
         return f"{out} is up to date, skipped"
     inputs = _places(conf, data)
     refuse_target(out, inputs)
-    work = out.with_name(f".{out.name}.work")
-    if not (work / "fingerprint").is_file() or (work / "fingerprint").read_text() != made_from.digest:
-        shutil.rmtree(work, ignore_errors=True)
-        write_text(work / "fingerprint", made_from.digest)
+    work = begin_work(out, made_from.digest)
     count: int = _TRAIN.load()(conf, data, seed, threads, work)
     write_stamp(work / "out" / STAMP, made_from, [work / "out"])
     publish(work / "out", out, inputs)
-    shutil.rmtree(work)
+    end_work(out)
     return f"{out}: trained on {count} utterances"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,10 +15,9 @@ from vpeval.asv.choice import read_choice
 from vpeval.asv.epochs import EPOCHS
 from vpeval.core.config import read_yaml
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
 from vpeval.core.lazy import Deferred
 from vpeval.core.locks import locked
-from vpeval.core.publish import publish, refuse_target
+from vpeval.core.publish import begin_work, end_work, publish, refuse_target, work_of
 from vpeval.data.layout import read_places
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.launch import FREE_MEMORY_SELDOM, run_command
@@ -84,7 +82,7 @@ class Training:
     @property
     def work(self) -> Path:
         """Where an unfinished training is."""
-        return self.out.with_name(f".{self.out.name}.work")
+        return work_of(self.out)
 
     @property
     def trainer(self) -> Deferred:
@@ -222,16 +220,14 @@ def _prepare(training: Training, threads: int, digest: str, is_first: bool) -> N
     """Clear the work directory, unless a network goes on from checkpoints there, and set up torch."""
     from vpeval.networks import compute  # on demand, as torch takes long to import and a skipped training should not
 
-    begun = training.work / "fingerprint"
     if training.mode in IN_ONE_GO:
-        shutil.rmtree(training.work, ignore_errors=True)
+        begin_work(training.out, digest, go_on=False)
     else:
         from vpeval.asv.train_network import start_processes, wait_for_all
 
         start_processes()
-        if is_first and not (begun.is_file() and begun.read_text() == digest):
-            shutil.rmtree(training.work, ignore_errors=True)
-            write_text(begun, digest)
+        if is_first:
+            begin_work(training.out, digest)
         wait_for_all()
     compute.set_up(threads)
 
@@ -240,7 +236,7 @@ def _publish(training: Training, made_from: Fingerprint) -> None:
     out = training.work / "out"
     write_stamp(out / STAMP, made_from, [out])
     publish(out, training.out, training.places)
-    shutil.rmtree(training.work)
+    end_work(training.out)
 
 
 def train_backend(training: Training, by_hand: Commands = tuple) -> None:
@@ -251,7 +247,7 @@ def train_backend(training: Training, by_hand: Commands = tuple) -> None:
         return
     log_commands(by_hand)
     refuse_target(training.out, training.places)
-    shutil.rmtree(training.work, ignore_errors=True)
+    begin_work(training.out, made_from.digest, go_on=False)
     summary = _BACKEND.load()(training.profile, training.vectors, training.seed, training.work / "out")
     _publish(training, made_from)
     log.info("%s: %s", training.out, summary)

@@ -10,6 +10,7 @@ line, so that errors are the same. Arrays in .npz files are numbers and text, ne
 from __future__ import annotations
 
 import codecs
+import glob
 import hashlib
 import os
 import shutil
@@ -18,7 +19,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from operator import itemgetter
 from os import PathLike
@@ -61,14 +62,45 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 def replace_directory(new: Path, target: Path) -> None:
     """Put directory `new` in the place of `target`, which may exist.
 
-    Two renames: a crash between them leaves `target` absent and `new` whole, never a mixture.
+    Two renames: a crash between them leaves `target` absent and `new` whole, never a mixture. The next call clears away
+    what a crash left.
     """
-    old = target.with_name(f".{target.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if target.exists():
-        target.rename(old)
+    for left in target.parent.glob(f".{glob.escape(target.name)}.*{_OLD}"):
+        remove_marked(left, _OLD)
+    if not target.exists():
+        new.rename(target)
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=_OLD, dir=target.parent))
+    (aside / _OLD).touch()
+    target.rename(aside / target.name)
     new.rename(target)
-    shutil.rmtree(old, ignore_errors=True)
+    remove_marked(aside, _OLD)
+
+
+_OLD = ".old"
+
+
+def is_marked(directory: Path, marker: str) -> bool:
+    """Whether a directory is ours: it holds the file `marker`, or nothing but such a file that is being written."""
+    if directory.is_symlink() or not directory.is_dir():
+        return False
+    unfinished = f".{marker}."
+    return (directory / marker).is_file() or all(path.name.startswith(unfinished) for path in directory.iterdir())
+
+
+def remove_marked(directory: Path, marker: str) -> None:
+    """Remove a directory if it is ours; the marker goes last, so that the rest of an interrupted call is known."""
+    if not is_marked(directory, marker):
+        return
+    for path in directory.iterdir():
+        if path.name != marker:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+    with suppress(OSError):  # a network file system keeps files that are open; the next call clears them away
+        (directory / marker).unlink(missing_ok=True)
+        directory.rmdir()
 
 
 _KINDS = {

@@ -46,10 +46,18 @@ def locked(path: Path, what: str, who: str = "", wait: bool = True) -> Iterator[
                 "ask for it to be mounted with locks (NFS: not 'nolock')",
                 path,
             ) from None
+        _refuse_foreign(file, path)
         file.truncate(0)
         file.write(f"{os.getpid()} {socket.gethostname()} {who or shlex.join(sys.argv)}\n")
         file.flush()
         yield
+
+
+def _refuse_foreign(file: TextIO, path: Path) -> None:
+    file.seek(0)
+    first = file.readline()
+    if first and not first.partition(" ")[0].isdecimal():
+        raise InputError("is no lock of this toolkit, and its name is needed for one; move it away", path)
 
 
 def _try_lock(file: TextIO) -> bool:

@@ -15,15 +15,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import replace_directory, write_text
+from vpeval.core.files import is_marked, remove_marked, replace_directory, write_text
 
 MARKER = ".made"
 """The list of the files of a published directory."""
 STAMP = ".stamp.json"
 """What a published directory was made from; see `vpeval.jobs.stamps`."""
 
+BEGUN = "fingerprint"
+"""In a directory of unfinished results: what they are made from."""
+
 INDEX = ".audio.json"
 """What was seen of the audio of a set; see `vpeval.jobs.audio_digest`."""
+
+WRITTEN = "written"
+"""In a stamp: the names of the files next to it that it is about."""
 
 _OWN = {MARKER, STAMP, INDEX}
 _NFS = ".nfs"  # what a network file system makes of files that were removed while they were open
@@ -67,7 +73,7 @@ def refuse_target(target: Path, inputs: Iterable[Path] = (), expendable: Callabl
 def refuse_overlap(target: Path, inputs: Iterable[Path]) -> None:
     """Raise an InputError if `target`, or a directory where it is made, is, contains or lies in an input."""
     place = _real(target)
-    reserved = [place, *(place.with_name(f".{place.name}.{kind}") for kind in ("work", "old"))]
+    reserved = [place, work_of(place)]
     for given in inputs:
         path = _real(given)
         for directory in reserved:
@@ -84,6 +90,46 @@ def publish(new: Path, target: Path, inputs: Iterable[Path] = (), expendable: Ca
     refuse_target(target, inputs, expendable)
     mark(new)
     replace_directory(new, target)
+
+
+def work_of(target: Path) -> Path:
+    """The directory of what is unfinished of `target`; next to it, so that publishing is a rename."""
+    return target.with_name(f".{target.name}.work")
+
+
+def begin_work(target: Path, digest: str, go_on: bool = True) -> Path:
+    """Have `work_of(target)` ready for what is made from `digest`; with `go_on`, what is there of the same is kept.
+
+    A directory of that name that this toolkit did not make is an InputError.
+    """
+    work = work_of(target)
+    begun = work / BEGUN
+    if not (go_on and is_marked(work, BEGUN) and begun.is_file() and begun.read_text() == digest):
+        end_work(target)
+        if (work.exists() or work.is_symlink()) and not is_marked(work, BEGUN):
+            message = "was not made by this toolkit and is where unfinished results go; move it away"
+            raise InputError(message, work)
+        work.mkdir(parents=True, exist_ok=True)
+        write_text(begun, digest)
+    return work
+
+
+def end_work(target: Path) -> None:
+    """Remove the directory of what is unfinished of `target`, if it is ours."""
+    remove_marked(work_of(target), BEGUN)
+
+
+def write_own(path: Path, text: str) -> None:
+    """Write a text file whose place a person has named; a file there that this toolkit did not write stays."""
+    claim_file(path)
+    write_text(path, text)
+
+
+def claim_file(path: Path) -> None:
+    """Make one file ours to write; see `claim`."""
+    if path.is_dir():
+        raise InputError("is a directory; name a file", path)
+    claim(path.parent, [path.name])
 
 
 def claim(directory: Path, names: Iterable[str], inputs: Iterable[Path] = ()) -> None:
@@ -103,6 +149,12 @@ def claim(directory: Path, names: Iterable[str], inputs: Iterable[Path] = ()) ->
             )
     if not set(names) <= made:
         write_text(directory / MARKER, "".join(f"{name}\n" for name in sorted({*made, *names} - {""})))
+
+
+def adopt(directory: Path) -> None:
+    """Note that all files of a directory that its owner has fixed in place are ours."""
+    if directory.is_dir():
+        mark(directory)
 
 
 def mark(directory: Path) -> None:
@@ -142,22 +194,26 @@ def _work_directory(target: Path) -> Iterator[Path]:
 
 
 def _made(directory: Path) -> set[str] | None:
-    """The files that were published here; None where nothing was.
+    """The files that were published or written here by this toolkit; None where none is known.
 
-    A stamp lists them as well: directories that have no other marker are known by it.
+    Stamps list them as well: directories that have no other marker are known by those.
     """
+    found: list[set[str]] = []
     try:
-        return set((directory / MARKER).read_text(encoding="utf-8").split("\n"))
+        found.append(set((directory / MARKER).read_text(encoding="utf-8").split("\n")))
     except FileNotFoundError:
-        pass
+        found += filter(None, [_stamped(directory / STAMP, "files")])
     except UnicodeDecodeError:
         return None
+    found += filter(None, [_stamped(stamp, WRITTEN) for stamp in directory.glob(f".*{STAMP.lstrip('.')}")])
+    return set[str]().union(*found) if found else None
+
+
+def _stamped(stamp: Path, key: str) -> set[str]:
     try:
-        return {
-            name.removeprefix("0/") for name in json.loads((directory / STAMP).read_text(encoding="utf-8"))["files"]
-        }
+        return {name.removeprefix("0/") for name in json.loads(stamp.read_text(encoding="utf-8"))[key]}
     except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+        return set()
 
 
 def _entries(directory: Path) -> Iterator[str]:

@@ -26,7 +26,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.lazy import Deferred
 from vpeval.core.locks import locked
-from vpeval.core.publish import publish, refuse_overlap, refuse_target
+from vpeval.core.publish import begin_work, end_work, publish, refuse_overlap, refuse_target, work_of
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import is_split, read_places
 from vpeval.jobs import shared_disk, tasks
@@ -66,7 +66,7 @@ class Target:
     @property
     def work(self) -> Path:
         """The directory of unfinished results; next to the output, so that publishing is a rename."""
-        return self.out.with_name(f".{self.out.name}.work")
+        return work_of(self.out)
 
     @property
     def new(self) -> Path:
@@ -142,7 +142,7 @@ def run(task: Task, targets: Sequence[Target], cmd: str, nj: int, log_dir: Path)
         stale = [target for target in targets if not target.is_current()]
         for target in targets:
             if target not in stale:
-                shutil.rmtree(target.work, ignore_errors=True)  # left by a kill just after publishing
+                end_work(target.out)  # left by a kill just after publishing
         for target in stale:
             refuse_target(target.out, target.places, is_split)
         log_skipped(log, len(targets) - len(stale), f"sets of {task.name}")
@@ -219,11 +219,7 @@ class _Batch:
 
     def _missing(self, target: Target) -> list[str]:
         """Utterances without a result; work that was begun for other inputs or options is deleted."""
-        begun = target.work / "fingerprint"
-        if not begun.is_file() or begun.read_text() != target.fingerprint.digest:
-            shutil.rmtree(target.work, ignore_errors=True)
-            target.work.mkdir(parents=True)
-            write_text(begun, target.fingerprint.digest)
+        begin_work(target.out, target.fingerprint.digest)
         shutil.rmtree(target.work / "split", ignore_errors=True)
         (target.work / SHARDS).mkdir(exist_ok=True)
         clear_unfinished(target.work / SHARDS)
@@ -303,7 +299,7 @@ class _Batch:
         self.task.finish(target, shards)
         write_stamp(target.new / STAMP, target.fingerprint, [target.new])
         publish(target.new, target.out, target.places, is_split)
-        shutil.rmtree(target.work)
+        end_work(target.out)
 
 
 def _refuse_shared(targets: Sequence[Target]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from vpeval.core.errors import InputError
 from vpeval.core.locks import locked
+from vpeval.core.publish import WRITTEN
 from vpeval.jobs.code import Maker, definition_of
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.progress import log_skipped
@@ -84,7 +85,7 @@ class Step:
         (self.out / self.stamp).unlink(missing_ok=True)
         self.out.mkdir(parents=True, exist_ok=True)
         yield self.out
-        write_stamp(self.out / self.stamp, made_from, self.outputs)
+        write_stamp(self.out / self.stamp, made_from, self.outputs, {WRITTEN: list(self.files)})
 
 
 def bring_up_to_date(steps: Iterable[Step], what: str) -> None:

@@ -12,11 +12,12 @@ from pathlib import Path
 import vpeval
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
+from vpeval.core.publish import claim
 from vpeval.core.run_names import base_and_seed
 from vpeval.editions.base import Rules, rules_for
 from vpeval.editions.headline import headline_eer
+from vpeval.figures import drawing
 from vpeval.figures.catalogue import plots, write_figures
-from vpeval.figures.drawing import save
 from vpeval.figures.run_results import Entry, Results
 from vpeval.figures.scatter import privacy_utility
 from vpeval.measures.disclosure import DISCLOSURES
@@ -52,6 +53,8 @@ from vpeval.results.worst import with_choice
 log = logging.getLogger(__name__)
 FIGURES = "figures"
 _FORMATS = ("svg", "pdf")
+_PLOT = "privacy_utility"
+_FILES = ("comparison.txt", "index.html", "differences.jsonl")
 _UTTERANCES = 2
 _AUDIO_BYTES = 1_500_000
 _FIGURE_BYTES = 2_000_000
@@ -164,6 +167,7 @@ def compare(
         significance.differences(found, data, versus, resamples, seed),
         ranking(records, rules),
     )
+    claim(out, [*_FILES, *(f"{_PLOT}.{kind}" for kind in drawing.FORMATS)])
     if compared.differences:
         write_records(out / "differences.jsonl", compared.differences)
     else:
@@ -235,9 +239,9 @@ def _draw(records: Sequence[Record], edition: str, classes: Sequence[float], out
     except InputError as error:
         log.warning(f"no plot: {error}")
         return None
-    save(figure, out, "privacy_utility")
+    drawing.save(figure, out, _PLOT)
     title = "Privacy against utility of all systems"
-    svg = (out / "privacy_utility.svg").read_text(encoding="utf-8")
+    svg = (out / f"{_PLOT}.svg").read_text(encoding="utf-8")
     return InlineFigure("plane", title, "", inline_svg(svg, "plane", title))
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
+from vpeval.core.publish import write_own
 from vpeval.editions.base import edition_of
 from vpeval.records.averages import averages
 from vpeval.records.metrics import LISTENING, OVERVIEW, VERIFICATION, Metric, describe, rank
@@ -77,7 +77,7 @@ def write_latex(
     written = []
     for name, text in texts.items():
         written.append(out / f"{stem}.{name}.tex")
-        write_text(written[-1], text)
+        write_own(written[-1], text)
     return written
 
 

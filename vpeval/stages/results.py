@@ -15,6 +15,7 @@ from vpeval.anon.anonymised_set import Missing
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.lazy import Deferred
+from vpeval.core.publish import adopt
 from vpeval.editions.base import edition_of, of_system, render, shared_files, unranked
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.stamps import accepted_code
@@ -189,6 +190,7 @@ def _write_files(plan: Plan, out: Path) -> str:
     names = result_files(plan)
     for name in names:
         write_text(out / name, render(records, plan.edition, name, **plan.ranked))
+    adopt(out / "latex")
     tables = write_latex(records, out / "latex", plan.edition, asv_eval=plan.main.name)
     return f"{', '.join(names)} of edition {plan.edition}, {len(tables)} LaTeX tables"
 
@@ -332,6 +334,7 @@ def _comparison_command(plan: Plan, compared: Sequence[Path]) -> list[str]:
 def _compare(plan: Plan, compared: Sequence[Path], left_out: Sequence[str], out: Path) -> str:
     # It is the same for all seeds, as it holds the systems of all of them.
     options = {"edition": plan.edition, "data": plan.data, "resamples": plan.settings.bootstrap, "left_out": left_out}
+    adopt(out)
     COMPARE.load()(out, _sources(plan, compared), **options)
     return f"comparison of {len(compared)} systems"
 

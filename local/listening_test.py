@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vpeval.cli import script
+from vpeval.cli.terminal import plain
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
+from vpeval.core.publish import claim, write_own
 from vpeval.metrics.intervals import RESAMPLES
 
 if TYPE_CHECKING:
@@ -138,12 +139,13 @@ def serve(parser: script.Parser, words: list[str]) -> None:
     parser.add_argument("--proxy", default="", metavar="ADDRESS", help="reverse proxy to accept X-Forwarded-For from")
     parser.add_argument("test", metavar="test-dir", type=Path)
     args = parser.parse_args(words)
-    from vpeval.listening.disk import check_manifest, load_test
+    from vpeval.listening.disk import check_manifest, close_to_others, load_test
     from vpeval.listening.server import Access, Address
     from vpeval.listening.server import serve as run
 
     test = load_test(args.test)
     check_manifest(args.test)
+    close_to_others(args.test)
     if args.open > test.settings.listeners:
         raise InputError(f"--open {args.open}: the test has {test.settings.listeners} places; prepare a larger one")
 
@@ -163,7 +165,7 @@ def export(parser: script.Parser, words: list[str]) -> None:
     parser.add_argument("out", metavar="out.json", type=Path)
     args = parser.parse_args(words)
     store, listener = _listener(args)
-    write_text(args.out, json.dumps(store.export(listener), ensure_ascii=False, indent=1) + "\n")
+    write_own(args.out, json.dumps(store.export(listener), ensure_ascii=False, indent=1) + "\n")
 
 
 def delete(parser: script.Parser, words: list[str]) -> None:
@@ -220,16 +222,17 @@ def analyse(parser: script.Parser, words: list[str]) -> None:
     rules = parse_rules(args.exclude)
     found = analyse_test(test, runs, Options(rules, args.alpha, args.bootstrap, args.seed, args.attacker))
     write_runs(found, runs)
+    claim(args.out, ["records.jsonl"])
     write_records(args.out / "records.jsonl", [*found.records, *found.correlations])
     tables = text_tables(found)
-    write_text(args.out / "listening.txt", tables)
-    write_text(args.out / "listeners.tsv", render_listeners(found.listeners, rules, test.settings.simulated))
-    comments = "".join(f"listener {n + 1}: {' '.join(text.split())}\n" for n, text in found.responses.comments())
-    write_text(args.out / "comments.txt", comments)
+    write_own(args.out / "listening.txt", tables)
+    write_own(args.out / "listeners.tsv", render_listeners(found.listeners, rules, test.settings.simulated))
+    comments = "".join(f"listener {n + 1}: {plain(' '.join(text.split()))}\n" for n, text in found.responses.comments())
+    write_own(args.out / "comments.txt", comments)
     latex = latex_supplement.tables([*found.records, *found.objective])
     latex = {name: text for name, text in latex.items() if name == "supplement_18"}
     for name, text in (latex | significance_tables(found.records)).items():
-        write_text(args.out / f"latex/{name}.tex", text)
+        write_own(args.out / f"latex/{name}.tex", text)
     _draw_figures(record_tables(runs, test.settings.systems), args.out / "figures")
     print(tables, end="")
     print(

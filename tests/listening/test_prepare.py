@@ -3,6 +3,7 @@
 import hashlib
 import html
 import json
+import shutil
 import subprocess
 from dataclasses import replace
 
@@ -148,7 +149,10 @@ def test_instructions_of_the_organisers_replace_what_they_name(data, tmp_path):
     texts = replace(TEXTS, instructions=own)
     test = prepare(tmp_path / "test", toy_material(data), DesignOptions(1, 2, boards=0), texts, PrepareOptions(key=KEY))
     page = (test.path / "public/index.html").read_text()
-    assert "<p>You are a &lt;b&gt;judge&lt;/b&gt;.</p>\n<p>Listen.</p>" in page and "radio" not in page
+    assert (
+        '<p dir="auto">You are a &lt;b&gt;judge&lt;/b&gt;.</p>\n<p dir="auto">Listen.</p>' in page
+        and "radio" not in page
+    )
     assert 'data-title="Same &#34;voice&#34;?"' in page and "the same person for sure" in page
     assert test.settings.instructions == hashlib.sha256(own.read_bytes()).hexdigest()[:16]
     assert (
@@ -173,6 +177,36 @@ def test_a_mistake_in_instructions_is_named(tmp_path, text, complaint):
     (tmp_path / "own.yaml").write_text(text)
     with pytest.raises(InputError, match=complaint):
         read_instructions(tmp_path / "own.yaml")
+
+
+@pytest.mark.parametrize("name", ["title", "contact", "consent"])
+@pytest.mark.parametrize("char", ["\u202e", "\u2067", "\x1b", "\x85"])
+def test_a_character_that_turns_other_text_around_is_refused(data, tmp_path, name, char):
+    texts = replace(TEXTS, **{name: f"a{char}b"})
+    with pytest.raises(InputError, match=f"--{name} holds the control character U\\+{ord(char):04X}"):
+        prepare(tmp_path / "test", toy_material(data), DesignOptions(1, 2, boards=0), texts)
+    assert not (tmp_path / "test").exists()
+
+
+def test_every_script_can_be_written_in_its_direction(data, tmp_path):
+    texts = Texts("مقارنة الأصوات", "مختبر, a@b.org", "می\u200cخواهم\n\nשלום")
+    test = prepare(tmp_path / "test", toy_material(data), DesignOptions(1, 2, boards=0), texts)
+    page = (test.path / "public/index.html").read_text()
+    for text in ("مقارنة الأصوات", "مختبر, a@b.org", "می\u200cخواهم", "שלום"):
+        assert f'dir="auto">{text}</p>' in page
+
+
+def test_nothing_of_the_material_is_on_the_page_whatever_it_holds(data, tmp_path):
+    root = tmp_path / "data"
+    shutil.copytree(data, root)
+    hostile = "<img src=x onerror=alert(1)>\u202e"
+    for path in root.glob("toy_*/text"):
+        path.write_text("".join(f"{line.split()[0]} {hostile}\n" for line in path.read_text().splitlines()))
+    test = toy_test(root, tmp_path / "test", without_server=True)
+    for path in (test.path / "public").rglob("*"):
+        assert path.is_dir() or b"src=x" not in path.read_bytes()
+    with pytest.raises(InputError, match="is not a valid system name"):
+        toy_material(root, ("<img src=x onerror=alert(1)>",))
 
 
 def test_a_damaged_design_is_named_with_its_line(test):

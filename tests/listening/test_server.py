@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import re
 import sqlite3
 import time
@@ -192,6 +193,36 @@ def test_recordings_can_be_asked_for_in_parts(visitor):
     assert (status, len(content)) == (206, 100)
     assert headers["content-range"].startswith("bytes 0-99/")
     assert content[:4] == b"RIFF"
+
+
+@pytest.mark.parametrize("part", ["bytes=0-0", "bytes=1-", "bytes=-1", "bytes=0-0,5-9"])
+def test_a_part_of_a_recording_does_not_count_as_the_recording(visitor, part):
+    clip = visitor.test.names[visitor.pages[visitor.page_of("rating")].clips[0]]
+    assert ask(visitor.address, f"api/audio/{clip}", visitor.token, headers={"Range": part})[0] == 206
+    time.sleep(0.3)
+    assert visitor.answer() == (403, {"error": "play the recording to its end first"})
+    status, _, content = ask(visitor.address, f"api/audio/{clip}", visitor.token, headers={"Range": "bytes=0-"})
+    assert status == 206 and len(content) == (visitor.test.path / f"public/audio/{clip}.wav").stat().st_size
+    time.sleep(0.3)
+    assert visitor.answer()[0] == 201
+
+
+def test_only_the_owner_can_read_what_is_private_whatever_the_umask(data, tmp_path):
+    before = os.umask(0)
+    try:
+        test = toy_test(data, tmp_path / "test")
+        Store(test.database).close()
+        stranger = tmp_path / "test/private/tokens.tsv"
+        stranger.chmod(0o644)  # as in a test that was copied
+        with running(test.path) as address:
+            ask(address, "")
+            private = [p for name in ("private", "answers") for p in [test.path / name, *(test.path / name).iterdir()]]
+            assert len(private) >= 8
+            assert {p.name: p.stat().st_mode & 0o777 for p in private} == {
+                p.name: 0o700 if p.is_dir() else 0o600 for p in private
+            }
+    finally:
+        os.umask(before)
 
 
 def test_script_in_a_comment_stays_text(visitor):

@@ -136,6 +136,21 @@ def write_private(
     write_text(private / "tokens.tsv", "listener\ttoken\n" + "".join(tokens))
 
 
+def close_to_others(directory: Path) -> None:
+    """Have only the owner read what is for organisers, whatever the umask says: design, tokens, key and answers."""
+    try:
+        for folder in (directory / "private", directory / "answers"):
+            folder.mkdir(exist_ok=True)
+            folder.chmod(0o700)
+            for file in folder.iterdir():
+                file.chmod(0o600)
+    except PermissionError:
+        others = f"{directory}/private {directory}/answers"
+        raise InputError(
+            f"is not yours, so it cannot be closed to others; have its owner run chmod -R go= {others}", directory
+        ) from None
+
+
 def write_manifest(directory: Path) -> None:
     """Hash every file but the answers."""
     lines = [f"{_digest(path)}  {path.relative_to(directory).as_posix()}\n" for path in _files(directory)]

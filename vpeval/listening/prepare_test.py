@@ -39,6 +39,7 @@ from vpeval.listening.disk import (
     ListeningTest,
     Settings,
     clip_name,
+    close_to_others,
     load_test,
     session_view,
     write_manifest,
@@ -53,6 +54,7 @@ _PEAK = 0.99
 _PAGE = Path(__file__).parent / "page"
 _SECONDS_PER_ANSWER = 4.0
 _PLAYS = 1.5
+_TURNING = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
 
 
 @dataclass(frozen=True)
@@ -139,13 +141,14 @@ def prepare(
     recordings = (Path(entry) for entry in material.wav.values() if not is_pipe(entry))
     inputs = list({path.parent: path for path in recordings}.values())
     _refuse_loss(out, inputs)
+    instructions = read_instructions(texts.instructions)
+    _refuse_controls(texts, instructions)
     pages = draw_design(material, design, options.seed)
     key = options.key or secrets.token_bytes(32)
     clips = sorted({clip for page in pages for clip in page.clips})
     measured = _measure({clip: material.wav[clip] for clip in clips if clip.set})
     level = common_level({_describe(clip): found for clip, found in measured.items()})
     consent = texts.consent or (_PAGE / "consent.txt").read_text(encoding="utf-8").replace("{contact}", texts.contact)
-    instructions = read_instructions(texts.instructions)
     with staged_directory(out, inputs) as directory:
         seconds = {clip: found.seconds for clip, found in measured.items()}
         (directory / "public/audio").mkdir(parents=True)
@@ -182,7 +185,7 @@ def prepare(
         write_text(directory / "README.txt", _readme(settings))
         if options.without_server:
             _write_sessions(directory)
-        (directory / "answers").mkdir()
+        close_to_others(directory)
         write_manifest(directory)
     return load_test(out)
 
@@ -194,6 +197,16 @@ def _refuse_loss(out: Path, inputs: Iterable[Path]) -> None:
             "already has answers of listeners; choose another directory, or move them first", out / "answers"
         )
     refuse_target(out, inputs)
+
+
+def _refuse_controls(texts: Texts, instructions: Instructions) -> None:
+    """Refuse characters that steer a terminal or turn the order of other text around; every script can be written."""
+    asked = "".join(text for words in instructions.questions.values() for text in words.values())
+    named = {name: getattr(texts, name) for name in ("title", "contact", "consent")}
+    for name, text in (*named.items(), ("instructions", "".join(instructions.role) + asked)):
+        for char in text:
+            if char in _TURNING or (ord(char) < 0x20 and char not in "\n\r\t") or 0x7F <= ord(char) < 0xA0:
+                raise InputError(f"--{name} holds the control character U+{ord(char):04X}; remove it")
 
 
 def loudness(wave: np.ndarray) -> Loudness | None:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from vpeval.core.errors import InputError
 from vpeval.core.lazy import require
+from vpeval.listening import connections
 from vpeval.listening.answers import TASKS, Answer, Refused, check_answer
 from vpeval.listening.disk import ListeningTest, session_view
 from vpeval.listening.store import Store, StoreThread
@@ -165,7 +166,7 @@ class _Service:
             raise Refused(409, "this question is already answered; the first answer counts")
         return _json(201 if outcome == "new" else 200, {"saved": True, "code": code})
 
-    async def audio(self, request: Request) -> Response:
+    async def audio(self, request: Request) -> Response | _Counted:
         from starlette.responses import FileResponse
 
         listener = await self._listener(request)
@@ -173,13 +174,12 @@ class _Service:
         if name not in self.clips[listener]:
             raise Refused(404, "no such recording")
 
-        def work(store: Store) -> None:
-            self._refuse_without_consent(store, listener)
-            if request.method == "GET":
-                store.served(listener, name)
-
-        await self.store.do(work)
-        return FileResponse(self.test.path / f"public/audio/{name}.wav", media_type="audio/wav")
+        await self.store.do(lambda store: self._refuse_without_consent(store, listener))
+        path = self.test.path / f"public/audio/{name}.wav"
+        reply = FileResponse(path, media_type="audio/wav")
+        if request.method == "HEAD":
+            return reply
+        return _Counted(reply, path.stat().st_size, lambda: self.store.do(lambda store: store.served(listener, name)))
 
     async def about(self, request: Request) -> Response:
         self._check_rate(self.address_limit, _address(request))
@@ -292,6 +292,28 @@ class _Service:
         return {"places": places, "finished": finished, "listeners": rows}
 
 
+class _Counted:
+    """A recording, and what to do when all of it was sent in one reply; a part of it cannot be listened to."""
+
+    def __init__(self, reply: Response, size: int, sent_whole: Callable[[], Awaitable[None]]) -> None:
+        self.reply, self.size, self.sent_whole = reply, size, sent_whole
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        is_whole, sent = False, 0
+
+        async def counted(message: Any) -> None:
+            nonlocal is_whole, sent
+            await send(message)
+            if message["type"] == "http.response.start":
+                parts = dict(message["headers"]).get(b"content-range", b"")
+                is_whole = message["status"] == 200 or parts == f"bytes 0-{self.size - 1}/{self.size}".encode()
+            sent += len(message.get("body", b""))
+
+        await self.reply(scope, receive, counted)
+        if is_whole and sent == self.size:
+            await self.sent_whole()
+
+
 class _TooManyRequests(Exception):
     def __init__(self, wait: float) -> None:
         super().__init__(wait)
@@ -389,8 +411,10 @@ def serve(test: ListeningTest, access: Access, address: Address, ready: Callable
         proxy_headers=bool(address.proxy),
         forwarded_allow_ips=address.proxy or None,
         server_header=False,
-        limit_concurrency=2000,
+        limit_concurrency=connections.MOST,
         timeout_keep_alive=30,
+        http=connections.protocol(connections.allow_many_files(), behind_proxy=bool(address.proxy)),
+        ws="none",
     )
     server = uvicorn.Server(config)
 

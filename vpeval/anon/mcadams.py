@@ -68,9 +68,10 @@ class McAdams:
 
     def _transform(self, frames: Floats) -> Floats:
         lpc = burg(frames + _EPS, self.order)
-        return filter_all_pole(polynomials(self._move(roots(lpc))), filter_fir(lpc, frames))
+        return filter_all_pole(polynomials(self.move(roots(lpc))), filter_fir(lpc, frames))
 
-    def _move(self, poles: Complex) -> Complex:
+    def move(self, poles: Complex) -> Complex:
+        """The poles with their angles φ moved to φ^α; real ones stay."""
         angles = np.abs(np.angle(poles)) ** self.alpha
         if self.clip_angles:
             angles = np.clip(angles, 0, np.pi)

@@ -12,7 +12,7 @@ of the limit as its own (``--array=1-500%20``), and more when they leave more. J
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, takewhile
@@ -378,8 +378,7 @@ class Slurm(Backend):
             return None
         status = next((status for status in statuses if status.submission == task.submission), None)
         entry = self._entry(task, entries)
-        logs = (self._array.log_of(job), self._control.path / "out" / f"{task.submission}.{task.index}")
-        if end := slurm_tasks.end_of_task(entry, status, logs, self._request):
+        if end := slurm_tasks.end_of_task(entry, status, self._logs(job, task), self._request):
             if entry and end.lacks:
                 self._defaults[end.lacks] = self._defaults[end.lacks] or getattr(entry, end.lacks)
             if end.ends_all and task.attempt.avoid and entry and entry.reason == "BadConstraints":
@@ -396,6 +395,11 @@ class Slurm(Backend):
         now = self.clock.now()
         task.silent_since = now if task.silent_since is None else task.silent_since
         return slurm_tasks.end_without_status(entry, now - task.silent_since, self._request)
+
+    def _logs(self, job: int, task: _Submitted) -> Iterator[Path]:
+        """Where Slurm may have said why it ended a task; most polls do not look."""
+        yield self._array.log_of(job)
+        yield self._control.path / "out" / f"{task.submission}.{task.index}"
 
     def _end_of_hanging(self, job: int, task: _Submitted, entry: Entry) -> Ended | None:
         """The end of a task that does nothing any more, while others ended long since; this ends it.

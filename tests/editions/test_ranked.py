@@ -115,6 +115,15 @@ def test_a_file_of_a_challenge_says_that_its_sets_are_of_none_or_were_rebuilt(re
         assert text.splitlines()[-1].startswith("# ") and read(text, edition, name) == read(texts[2], edition, name)
 
 
-def test_the_file_of_the_legal_paper_knows_no_challenge():
-    records = [record.tagged({"recipe": "toy"}) for record in TRAINED]
-    assert "protocol" not in render(records, "2020", "results_legal.txt")
+def test_the_file_of_the_legal_paper_knows_no_challenge_and_names_attackers_that_are_not_the_papers():
+    def text_of(attacker):
+        params, tags = {"N": 20, "L": 1}, {"system": "mine", "set": "toy_all", "recipe": "toy", "condition": "aa"}
+        notes = {"attack_model": "semi-informed", "attack_model_legal": "Informed"}
+        one = Record("linkability", 0.5, params=params, notes=notes, attacker=attacker, **tags)
+        return render([*(record.tagged({"recipe": "toy"}) for record in TRAINED), one], "2020", "results_legal.txt")
+
+    assert "protocol" not in text_of("plda")
+    said = (
+        "# attackers: plda; those of the legal paper are an ECAPA-TDNN trained on train-clean-360, compared by cosines"
+    )
+    assert said in text_of("plda") and "attackers:" not in text_of("ecapa_scratch")

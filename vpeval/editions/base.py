@@ -72,6 +72,8 @@ class ResultFile:
     published: str
     attacks: tuple[tuple[str, str], ...] = ()
     every_attacker: bool = False
+    remarks: Callable[[Sequence[Record]], list[str]] = lambda records: []
+    """What must be said about some records in this file, besides what is said about them everywhere."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,14 @@ def render(
         chosen = of_attacker(records, attacker)
     why = unranked(records, edition) if result_file.attacks else {}
     foreign = foreign_remarks(chosen) if result_file in challenge.files else []
-    said = dict.fromkeys((*foreign, *remarks(records), *(unranked_remark(*system) for system in why.items())))
+    said = dict.fromkeys(
+        (
+            *foreign,
+            *result_file.remarks(chosen),
+            *remarks(records),
+            *(unranked_remark(*system) for system in why.items()),
+        )
+    )
     return result_file.render(chosen) + "".join(f"{MARK}{remark}\n" for remark in said)
 
 

@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from vpeval.core.errors import InputError
+from vpeval.data.layout import first_few
 from vpeval.editions.base import ResultFile
 from vpeval.records.metrics import LEGAL, describe, known_metrics, rank
 from vpeval.records.names import CONDITIONS, MARK, ORIGINAL, attack_model, result_lines
@@ -148,8 +149,27 @@ def _order(record: Record) -> tuple[Any, ...]:
     return rank(record.metric), *(size if isinstance(size, int) else float("inf") for size in sizes)
 
 
+OF_THE_PAPER = ("ecapa_scratch_original", "ecapa_scratch_similar", "ecapa_scratch")
+"""The attackers of the paper: an ECAPA-TDNN trained from scratch on train-clean-360, and cosines."""
+
+
+def remarks(records: Sequence[Record]) -> list[str]:
+    """Where attackers are not those of the paper."""
+    shown = set(_metrics().values())
+    others = sorted({r.attacker for r in records if r.recipe and r.metric in shown and r.condition in CONDITIONS})
+    others = [name for name in others if name not in OF_THE_PAPER]
+    if not others:
+        return []
+    return [
+        f"attackers: {first_few(others, 4)}; those of the legal paper are an ECAPA-TDNN trained on train-clean-360, "
+        f"compared by cosines: --attackers '{' '.join(OF_THE_PAPER)}'"
+    ]
+
+
 def _is_own(line: str) -> bool:
     return bool(_HEADER.fullmatch(line))
 
 
-RESULT_FILE = ResultFile("results_legal.txt", _is_own, read, render, "results_legal", every_attacker=True)
+RESULT_FILE = ResultFile(
+    "results_legal.txt", _is_own, read, render, "results_legal", every_attacker=True, remarks=remarks
+)

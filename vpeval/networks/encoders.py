@@ -53,6 +53,17 @@ class GroupEncoder(Encoder, Protocol):
         """Begin with waves of one length, and return a function that waits for their vectors."""
 
 
+@runtime_checkable
+class SymbolEncoder(Encoder, Protocol):
+    """An encoder whose vectors are histograms of `count` symbols, of which there are `rate` in a second."""
+
+    count: int
+    rate: int
+
+    def symbols(self, wave: np.ndarray) -> Frames:
+        """The symbol of every frame of mono 16 kHz samples."""
+
+
 def load_encoder(config: Path) -> Encoder:
     """The encoder that a yaml of conf/asv/ describes; computes on one thread, as jobs run side by side."""
     from vpeval.networks import compute  # on demand, as torch takes long to import
@@ -108,8 +119,8 @@ class Embedder:
         return self.start([part], [self.read(part)])()[0]
 
     def _compute(self, part: Part, wave: np.ndarray) -> bytes:
-        if symbols := getattr(self.encoder, "symbols", None):
-            return pack_symbols(symbols(wave), self.encoder.count, self.encoder.rate)
+        if isinstance(self.encoder, SymbolEncoder):
+            return pack_symbols(self.encoder.symbols(wave), self.encoder.count, self.encoder.rate)
         return self._pack(part, self.encoder.embed(wave))
 
     def _pack(self, part: Part, vector: np.ndarray) -> bytes:

@@ -71,7 +71,7 @@ def test_tasks_that_failed_or_were_killed_tell_their_pace_by_what_they_did(tmp_p
 
 @given(seconds, st.integers(1, 5))
 def test_a_pilot_is_of_the_first_items_and_small(lengths: list[float], nj: int) -> None:
-    ranges = tasks.pilot(lengths, nj)
+    ranges = tasks.pilot(lengths, nj, 600)
     assert bool(ranges) or sum(lengths) <= 2 * nj * 30
     assert [item for items in ranges for item in items] == list(range(sum(map(len, ranges))))
     assert len(ranges) <= nj and all(sum(lengths[item] for item in items) <= 30 + max(lengths) for items in ranges)

@@ -175,7 +175,7 @@ class _Batch:
             jobs = None
         if jobs:
             self._launch(int(self._cut_file.read_text().split("\n")[0]))
-        self._make_missing()
+        self._make_missing(goes_on=not jobs)
         if jobs := left_behind(logs):  # when the launcher used another backend than the one with these jobs
             jobs.clear(log.info)
         found = [_find_results(target) for target in self.targets]
@@ -185,9 +185,12 @@ class _Batch:
         for target, shards in zip(self.targets, found, strict=True):
             self._publish(target, shards)
 
-    def _make_missing(self) -> None:
-        """Cut what is missing of every target into tasks of about the time that a task should take, and run them."""
-        missing = [self._missing(target) for target in self.targets]
+    def _make_missing(self, goes_on: bool = True) -> None:
+        """Cut what is missing of every target into tasks of about the time that a task should take, and run them.
+
+        `goes_on` says so where results are there already.
+        """
+        missing = [self._missing(target, goes_on) for target in self.targets]
         if not any(missing):
             return
         for target in self.targets:
@@ -197,8 +200,9 @@ class _Batch:
         speech = [seconds for target, utts in by_target for seconds in _seconds(target, utts)]
         measured = tasks.read_pace(pace)
         seconds = [length / (measured or tasks.ASSUMED_PACE) for length in speech]
-        pilot = [] if measured else tasks.pilot(seconds, self._workers)
-        ranges = pilot or tasks.cut(seconds, self._workers, tasks.task_seconds())
+        longest = tasks.task_seconds()
+        pilot = [] if measured else tasks.pilot(seconds, self._workers, longest)
+        ranges = pilot or tasks.cut(seconds, self._workers, longest)
         first = 0
         for target, utts in by_target:
             self._write_splits(target, utts, first, ranges)
@@ -215,9 +219,9 @@ class _Batch:
         if pilot:
             if not pace.exists():
                 write_text(pace, f"{tasks.ASSUMED_PACE}\n")  # they were too fast to measure it
-            self._make_missing()
+            self._make_missing(goes_on=False)
 
-    def _missing(self, target: Target) -> list[str]:
+    def _missing(self, target: Target, goes_on: bool) -> list[str]:
         """Utterances without a result; work that was begun for other inputs or options is deleted."""
         begin_work(target.out, target.fingerprint.digest)
         shutil.rmtree(target.work / "split", ignore_errors=True)
@@ -228,7 +232,8 @@ class _Batch:
         if shards.damaged:
             log.warning("%s: WARNING: %d damaged files of results are made again", target.out, len(shards.damaged))
         recovered = set(self.task.recover(target)).intersection(missing)
-        if kept := len(target.data.utts) - len(missing) + len(recovered):
+        kept = len(target.data.utts) - len(missing) + len(recovered)
+        if kept and goes_on:
             log.info("%s: going on, %d of %d utterances are there", target.out, kept, len(target.data.utts))
         return missing
 

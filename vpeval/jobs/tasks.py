@@ -63,18 +63,18 @@ def task_seconds() -> float:
     return float(text)
 
 
-def pilot(seconds: Sequence[float], nj: int) -> list[range]:
-    """The tasks of the first items by which to measure the pace: one of assumed `_PILOT_SECONDS` for every worker.
+def pilot(seconds: Sequence[float], nj: int, longest: float) -> list[range]:
+    """The tasks of the first items by which to measure the pace: a short one for every worker.
 
     None where all work together is not much more than that.
 
-    >>> pilot([1.0] * 200, 2), pilot([1.0] * 90, 2)
+    >>> pilot([1.0] * 200, 2, 600), pilot([1.0] * 90, 2, 600)
     ([range(0, 30), range(30, 60)], [])
     """
-    ends = list(accumulate(seconds))
-    if not ends or ends[-1] <= 2 * nj * _PILOT_SECONDS:
+    ends, length = list(accumulate(seconds)), min(_PILOT_SECONDS, longest)
+    if not ends or ends[-1] <= 2 * nj * length:
         return []
-    places = [0, *(bisect_right(ends, number * _PILOT_SECONDS + 1e-9) for number in range(1, nj + 1))]
+    places = [0, *(bisect_right(ends, number * length + 1e-9) for number in range(1, nj + 1))]
     return [range(first, last) for first, last in pairwise(places) if first < last]
 
 

@@ -5,10 +5,12 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 from vpeval.core.seeds import generator
+from vpeval.metrics import one_minus_eer as module
 from vpeval.metrics.intervals import multiplicities, rate_interval
 from vpeval.metrics.one_minus_eer import compare_all
 from vpeval.metrics.ranks import count_rivals
 from vpeval.metrics.scores import eer_rocch, pool
+from vpeval.metrics.vectors import angles as vector_angles
 
 
 def one_minus_eer(enroll, test, *arguments, **options):
@@ -173,3 +175,24 @@ def test_of_several_draws_of_test_utterances_it_is_the_mean_and_so_is_every_resa
     assert [rivals.above.tolist() for rivals in both.rivals] == [alone.rivals[0].above.tolist(), [0] * 20]
     widths = [found.eers[0].interval.upper - found.eers[0].interval.lower for found in (both, alone)]
     assert widths[0] < widths[1]
+
+
+def test_equal_vectors_take_no_more_exact_scores_than_others_and_have_the_eer_of_their_cosines(monkeypatch):
+    """Anonymisers with few pseudo-speakers, and padding by zeros in tests, give thousands of them."""
+    exact = []
+
+    def angles(x, y):
+        exact.append(len(x))
+        return vector_angles(x, y)
+
+    monkeypatch.setattr(module, "angles", angles)
+    rng = np.random.default_rng(3)
+    enroll = rng.standard_normal((600, 24))
+    test = enroll[:300] + rng.standard_normal((300, 24))
+    enroll[100:500], test[50:200] = enroll[100], test[50]
+    (found,) = one_minus_eer(enroll, test, np.arange(300), [600], resamples=0)
+    lengths = [np.linalg.norm(each, axis=1, keepdims=True) for each in (test, enroll)]
+    scores = np.round((test / lengths[0]) @ (enroll / lengths[1]).T, 12)
+    target = np.eye(300, 600, dtype=bool)
+    assert found.value == pytest.approx(1 - eer_rocch(pool(scores[target], scores[~target])).value, abs=1e-12)
+    assert sum(exact) < 600 * 300 / 10, "most pairs of equal vectors were looked at once"

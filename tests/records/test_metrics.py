@@ -1,4 +1,6 @@
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -163,3 +165,13 @@ def test_the_page_of_the_metrics_is_up_to_date():
 def test_a_page_without_a_place_for_a_group_is_an_error():
     with pytest.raises(InputError, match=r"x\.md: must have lines .* check .*Utility"):
         with_tables("<!-- metrics: Legal criteria -->\n<!-- end of metrics -->\n", Path("x.md"))
+
+
+def test_metrics_are_described_without_scipy_which_costs_half_a_second():
+    """Every scorer and every stage describes them."""
+    program = (
+        "import sys; from vpeval.records.metrics import known_metrics; known_metrics();"
+        "print([name for name in sys.modules if name.partition('.')[0] in ('scipy', 'torch', 'matplotlib')])"
+    )
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"

@@ -31,9 +31,6 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import eigh
-from scipy.optimize import minimize
-from scipy.special import expit
 
 from vpeval.core.arrays import AnyFloats, Counts, Floats
 from vpeval.core.errors import InputError
@@ -186,6 +183,9 @@ def estimate(train: Embeddings, settings: Settings) -> Estimate:
 
 def fit_calibration(targets: Floats, nontargets: Floats) -> Calibration:
     """The line that is best for scores of known trials; a falling line is cut off at 0 (no information)."""
+    from scipy.optimize import minimize  # on demand, as every scorer imports this module and few need it
+    from scipy.special import expit
+
     scores = np.concatenate((targets, nontargets))
     centre, spread = scores.mean(), scores.std() or 1.0
     x = (scores - centre) / spread
@@ -298,6 +298,8 @@ def _dimension(train: Embeddings, wanted: int) -> int:
 
 def _lda(stats: Stats, dimension: int) -> Floats:
     """The directions in which speakers differ most for what their own utterances do."""
+    from scipy.linalg import eigh
+
     centred = stats.means - stats.mean
     between = (centred.T * stats.counts) @ centred / stats.n_utts
     within = stats.scatter / stats.n_utts

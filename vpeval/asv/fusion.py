@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit
 
 from vpeval.core.arrays import Bools, Floats, Indices
 from vpeval.core.errors import InputError
@@ -48,6 +46,9 @@ class Fusion:
 
 def fit(attackers: Sequence[str], scores: Floats, is_target: Bools) -> Fusion:
     """The weights that are best for development trials (trials × attackers)."""
+    from scipy.optimize import minimize  # on demand, as every scorer imports this module and few need it
+    from scipy.special import expit
+
     _check(attackers, scores, is_target)
     centre, spread = scores.mean(axis=0), scores.std(axis=0)
     spread[spread == 0] = 1.0

@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, eigh
 
 from vpeval.core.arrays import AnyFloats, Counts, Floats
 from vpeval.core.errors import InputError
@@ -65,6 +64,8 @@ class Plda:
 
     def axes(self) -> tuple[Floats, Floats]:
         """Variances between speakers, and the basis (as columns) in which W is the unit matrix and B is diagonal."""
+        from scipy.linalg import eigh  # on demand, as every scorer imports this module and few need it
+
         between, basis = eigh(self.between, self.within)
         return np.maximum(between, 0.0), basis
 
@@ -185,6 +186,8 @@ def _log_prior(covariance: Floats, centre: Floats, weight: float) -> float:
 
 def _solve(covariance: Floats, right: Floats) -> tuple[Floats, float]:
     """covariance⁻¹ · right and log |covariance|."""
+    from scipy.linalg import cho_factor, cho_solve
+
     try:
         factor = cho_factor(covariance, lower=True)
     except np.linalg.LinAlgError:

@@ -22,6 +22,8 @@ from vpeval.core.seeds import generator
 from vpeval.data.directory import read_utt2spk
 from vpeval.embeddings.ark import Scp, read_scp, write_rows, write_vectors
 
+_ORDERS = 5
+
 
 @dataclass(frozen=True)
 class Embeddings:
@@ -131,13 +133,14 @@ class Embeddings:
     def shuffled(self, seed: int, label: str) -> Counts:
         """All rows, those of every speaker in a random order."""
         if (seed, label) not in self._orders:
-            self._orders.clear()
+            if len(self._orders) == _ORDERS:
+                self._orders.clear()
             self._orders[seed, label] = np.lexsort((generator(seed, label).random(len(self.utts)), self.owners))
         return self._orders[seed, label]
 
     @cached_property
     def _orders(self) -> dict[tuple[int, str], Counts]:
-        """The last random order: every L uses the same one."""
+        """The last random orders: every L uses the same ones, of which linkability has five."""
         return {}
 
     def _some(self, wanted: Bools) -> Embeddings:

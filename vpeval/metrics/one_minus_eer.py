@@ -35,8 +35,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +44,16 @@ from vpeval.core.seeds import generator
 from vpeval.metrics.intervals import RESAMPLES, SpeakerInterval, multiplicities, rate_interval
 from vpeval.metrics.ranks import Rivals, count_rivals
 from vpeval.metrics.scores import PooledScores, eer_rocch, eers_rocch
-from vpeval.metrics.vectors import RESOLUTION, Similarity, Vectors, angles, common_scale, comparable, pair_products
+from vpeval.metrics.vectors import (
+    RESOLUTION,
+    Similarity,
+    Vectors,
+    angles,
+    common_scale,
+    comparable,
+    distinct_rows,
+    pair_products,
+)
 
 Gaps = NDArray[np.int32]
 
@@ -109,64 +116,94 @@ class Levels:
 
 
 @dataclass(frozen=True)
-class ScoreMatrix:
-    """Scores of inputs and references: fast ones with an error bound, and exact ones with a tolerance."""
+class References:
+    """References made ready for any number of inputs: the distinct ones, and which of them each reference is.
 
-    x: Floats
+    `column` is None where all differ. What all have in common is left out of `centred`.
+    """
+
     y: Floats
+    column: Counts | None
     centre: Floats
-    half_squares: tuple[Floats, Floats]
-    error: float
+    centred: Floats
+    squares: Floats
     similarity: Similarity
 
     @classmethod
-    def from_vectors(cls, x_raw: Vectors, y_raw: Vectors, similarity: Similarity) -> ScoreMatrix:
-        """The matrix of inputs and references by their cosines or scalar products."""
+    def from_vectors(cls, vectors: Vectors, similarity: Similarity) -> References:
+        """References to compare by their cosines or scalar products."""
         if similarity == "euclidean":
             raise ValueError("score matrices are of cosines or scalar products")
-        scales = common_scale(x_raw, y_raw, similarity)
-        x, y = (comparable(v, similarity, scale) for v, scale in zip((x_raw, y_raw), scales, strict=True))
-        both = np.concatenate((x, y))
-        centre = both.mean(axis=0) if similarity == "cosine" else np.zeros(x.shape[1])
-        squares = [np.square(v - centre).sum(axis=1) for v in (x, y)]
+        y = comparable(vectors, similarity, common_scale(vectors, vectors, similarity)[1])
+        column = None
+        if found := distinct_rows(y):
+            first, column, _ = found
+            y = y[first]
+        centre = y.mean(axis=0) if similarity == "cosine" else np.zeros(y.shape[1])
+        return cls(y, column, centre, y - centre, _squares(y - centre), similarity)
+
+    def place(self, references: Counts) -> Counts:
+        """Where these references are among the distinct ones."""
+        return references if self.column is None else self.column[references]
+
+
+def _squares(centred: Floats) -> Floats:
+    return np.einsum("ij,ij->i", centred, centred)
+
+
+@dataclass(frozen=True)
+class ScoreMatrix:
+    """Scores of inputs and distinct references: fast ones with an error bound, and exact ones with a tolerance.
+
+    `group` tells which inputs are equal; it is None where all differ.
+    """
+
+    x: Floats
+    group: Counts | None
+    references: References
+    half_squares: tuple[Floats, Floats]
+    error: float
+
+    @classmethod
+    def from_vectors(cls, x_raw: Vectors, references: References) -> ScoreMatrix:
+        """The matrix of inputs and references."""
+        similarity = references.similarity
+        x = comparable(x_raw, similarity, common_scale(x_raw, x_raw, similarity)[0])
+        squares = [_squares(x - references.centre), references.squares]
         longest = sum(float(np.sqrt(s.max())) for s in squares)
         error = (x.shape[1] + 16) * 2.0**-52 * longest * (longest + 2.0**-50) + RESOLUTION * longest
         # A direction of zeros has the cosine 0 with all others, as if it were at a right angle to them.
-        halves = [s / 2 + (~v.any(axis=1)) / 2 for v, s in zip((x, y), squares, strict=True)]
+        halves = [s / 2 + (~v.any(axis=1)) / 2 for v, s in zip((x, references.y), squares, strict=True)]
         if similarity == "product":
-            halves = [np.zeros(len(x)), np.zeros(len(y))]
-        return cls(x, y, centre, (halves[0], halves[1]), error, similarity)
+            halves = [np.zeros(len(x)), np.zeros(len(references.y))]
+        found = distinct_rows(x)
+        return cls(x, found[1] if found else None, references, (halves[0], halves[1]), error)
 
     def multiply(self, rows: slice, out: Floats) -> None:
-        """Fill `out` with products of `rows` and the first references, as many as it has columns."""
-        np.matmul(self.x[rows] - self.centre, self.centred[: out.shape[1]].T, out=out)
+        """Fill `out` with products of `rows` and all references."""
+        np.matmul(self.x[rows] - self.references.centre, self.references.centred.T, out=out)
 
     def complete(self, rows: slice, out: Floats) -> Floats:
         """Turn the products of `rows` into scores within `error`; a few rows at a time stay in the cache."""
         out -= self.half_squares[0][rows, None]
-        out -= self.half_squares[1][: out.shape[1]]
+        out -= self.half_squares[1]
         return out
 
-    @cached_property
-    def centred(self) -> Floats:
-        """The references without what all have in common."""
-        return self.y - self.centre
-
-    def fast_pairs(self, owner: Counts) -> Floats:
+    def fast_pairs(self, column: Counts) -> Floats:
         """The score of every input with one reference, as exact as float64 makes it."""
-        product = pair_products(self.x - self.centre, self.centred[owner])
-        return product - self.half_squares[0] - self.half_squares[1][owner]
+        product = pair_products(self.x - self.references.centre, self.references.centred[column])
+        return product - self.half_squares[0] - self.half_squares[1][column]
 
     def exact(self, row: Counts, column: Counts) -> Floats:
         """Scores of pairs on a scale of their own: minus the angle, or the scalar product."""
-        if self.similarity == "product":
-            return pair_products(self.x[row], self.y[column])
-        return -angles(self.x[row], self.y[column])
+        if self.references.similarity == "product":
+            return pair_products(self.x[row], self.references.y[column])
+        return -angles(self.x[row], self.references.y[column])
 
     @property
     def tolerance(self) -> float:
         """How far equal exact scores may be apart."""
-        return RESOLUTION if self.similarity == "cosine" else 0.0
+        return RESOLUTION if self.references.similarity == "cosine" else 0.0
 
 
 BINS = 128
@@ -210,7 +247,16 @@ def compare_all(
     `tests` are the vectors of the same speakers in each draw. ``enroll[owner[i]]`` is the true speaker of
     ``test[i]``; `similarity` is the cosine or the scalar product.
     """
-    found = [_compare(enroll, test, owner, n_enroll, resamples, seed, similarity) for test in tests]
+    order = generator(seed, "one minus eer").permutation(len(enroll))
+    references = References.from_vectors(enroll[order], similarity)
+    place = np.argsort(order)[owner]
+    found = []
+    for test in tests:
+        eers_of_draw, rivals = _compare(references, test, place, n_enroll, resamples, seed)
+        if similarity != "cosine":
+            # Products that are rounded may tie where the product with the difference of two references has a sign.
+            rivals = count_rivals(enroll, test, owner, similarity)
+        found.append((eers_of_draw, rivals))
     notes = {"resamples": resamples, "seed": seed}
     eers = []
     for n in n_enroll:
@@ -229,23 +275,16 @@ class _Sampled:
 
 
 def _compare(
-    enroll: Vectors,
-    test: Vectors,
-    owner: Counts,
-    n_enroll: Sequence[int],
-    resamples: int,
-    seed: int,
-    similarity: Similarity,
+    references: References, test: Vectors, place: Counts, n_enroll: Sequence[int], resamples: int, seed: int
 ) -> tuple[dict[int, _Sampled], Rivals]:
-    """The EER for every N', and the rivals, in one draw."""
-    order = generator(seed, "one minus eer").permutation(len(enroll))
-    place = np.argsort(order)[owner]
-    matrix = ScoreMatrix.from_vectors(test, enroll[order], similarity)
-    targets = _Targets.from_matrix(matrix, place)
+    """The EER for every N', and the rivals, in one draw; `place` is where the references of the test speakers are."""
+    matrix = ScoreMatrix.from_vectors(test, references)
+    targets = _Targets.from_matrix(matrix, references.place(place))
     weights = multiplicities(len(test), resamples, generator(seed, "one minus eer resamples"))
     target_sums = _target_sums(weights, targets)
     # What each N' adds to the next smaller one: counts per bin, and per resample and coarse bin.
     sizes = sorted(set(n_enroll))
+    part_of = np.repeat(np.arange(len(sizes)), np.diff([0, *(n - 1 for n in sizes)]))
     added = np.zeros((len(sizes), targets.n_bins), np.int64)
     sums = np.zeros((len(sizes), *target_sums.shape))
     rivals = Rivals(np.zeros(len(test), np.int64), np.zeros(len(test), np.int64))
@@ -256,15 +295,11 @@ def _compare(
             for row, found, own in zip(range(rows.start, rows.stop), bins, targets.own[rows].tolist(), strict=True):
                 rivals.above[row] = np.count_nonzero(found > own)
                 rivals.tied[row] = np.count_nonzero(found == own)
-            for k, (first, last) in enumerate(pairwise([0, *(n - 1 for n in sizes)])):
-                part = np.ascontiguousarray(bins[:, first:last])
-                added[k] += np.bincount(part.ravel(), minlength=targets.n_bins)
-                if resamples:
-                    per_row[k, rows.start - start : rows.stop - start] = _per_row(part, targets)
+            bins = bins[:, : len(part_of)]
+            added += np.bincount((bins + part_of * targets.n_bins).ravel(), minlength=added.size).reshape(added.shape)
+            if resamples:
+                per_row[:, rows.start - start : rows.stop - start] = _per_row(bins, part_of, len(sizes), targets)
         _add_weighted(weights[:, chunk], per_row, sums)
-    if similarity != "cosine":
-        # Products that are rounded may tie where the product with the difference of two references has a sign.
-        rivals = count_rivals(enroll, test, owner, similarity)
     counted = zip(sizes, np.cumsum(added, axis=0), np.cumsum(sums, axis=0), strict=True)
     return {n: _eer(targets, counts, (target_sums, others)) for n, counts, others in counted}, rivals
 
@@ -284,7 +319,7 @@ class _Targets:
 
     @classmethod
     def from_matrix(cls, matrix: ScoreMatrix, owner: Counts) -> _Targets:
-        """The target scores of a matrix."""
+        """The target scores of a matrix; `owner` is the distinct reference of every input."""
         exact = matrix.exact(np.arange(len(owner)), owner)
         order = np.argsort(exact, kind="stable")
         new = np.concatenate(([True], np.diff(exact[order]) > 2 * matrix.tolerance))
@@ -316,13 +351,14 @@ class _Targets:
 
 
 def _blocks(
-    matrix: ScoreMatrix, chunk: slice, owner: Counts, targets: _Targets
+    matrix: ScoreMatrix, chunk: slice, place: Counts, targets: _Targets
 ) -> Iterator[tuple[slice, NDArray[np.int32]]]:
     """The bins of the scores of some rows with all references but their own, a few rows at a time.
 
-    A product pays for many rows; what is made of the scores stays in the cache for few.
+    A product pays for many rows; what is made of the scores stays in the cache for few. Of equal rows and equal
+    references, which have equal bins, one is looked at.
     """
-    width = len(matrix.y)
+    width = len(matrix.references.y)
     buffer = np.empty((max(1, min(_BLOCK, _CELLS // width)), width))
     step = max(1, _CACHED // width)
     for start in range(chunk.start, chunk.stop, len(buffer)):
@@ -331,11 +367,20 @@ def _blocks(
         for first in range(start, end, step):
             rows = slice(first, min(first + step, end))
             scores = matrix.complete(rows, buffer[first - start : rows.stop - start])
-            yield rows, _bins(matrix, rows, owner[rows], targets, scores)
+            if matrix.group is None:
+                bins = _bins(matrix, np.arange(first, rows.stop), targets, scores)
+            else:
+                _, some, same = np.unique(matrix.group[rows], return_index=True, return_inverse=True)
+                bins = _bins(matrix, first + some, targets, scores[some])[same]
+            if matrix.references.column is not None:
+                bins = np.take(bins, matrix.references.column, axis=1)
+            for row, column in zip(bins, place[rows].tolist(), strict=True):
+                row[column:-1] = row[column + 1 :]
+            yield rows, bins[:, :-1]
 
 
-def _bins(matrix: ScoreMatrix, rows: slice, own: Counts, targets: _Targets, scores: Floats) -> NDArray[np.int32]:
-    """The bin of every score of `rows`, without the scores of the speakers with themselves: one column less."""
+def _bins(matrix: ScoreMatrix, rows: Counts, targets: _Targets, scores: Floats) -> NDArray[np.int32]:
+    """The bin of every score of `rows` with the distinct references."""
     bins = targets.levels.gaps(targets.levels.cells(scores))
     unclear = np.flatnonzero(bins < 0)
     gaps = bins.ravel()[unclear]
@@ -348,20 +393,19 @@ def _bins(matrix: ScoreMatrix, rows: slice, own: Counts, targets: _Targets, scor
         for begin in range(0, len(part), _PAIRS):
             pairs = part[begin : begin + _PAIRS]
             row, column = np.divmod(pairs, scores.shape[1])
-            exact = matrix.exact(rows.start + row, column)
+            exact = matrix.exact(rows[row], column)
             level = np.searchsorted(targets.exact, exact - matrix.tolerance, side="left")
             reached = targets.exact[np.minimum(level, len(targets.exact) - 1)] <= exact + matrix.tolerance
             bins.ravel()[pairs] = 2 * level + ((level < len(targets.exact)) & reached)
-    for row, column in zip(bins, own.tolist(), strict=True):
-        row[column:-1] = row[column + 1 :]
-    return bins[:, :-1]
+    return bins
 
 
-def _per_row(bins: NDArray[np.int32], targets: _Targets) -> Counts:
-    """How many scores of each row are in each coarse bin."""
+def _per_row(bins: NDArray[np.int32], part_of: Counts, parts: int, targets: _Targets) -> Counts:
+    """How many scores of each part and row are in each coarse bin; `part_of` is the part of every column."""
     keys = np.take(targets.coarse, bins)
-    keys += np.arange(len(bins))[:, None] * targets.n_coarse
-    return np.bincount(keys.ravel(), minlength=len(bins) * targets.n_coarse).reshape(len(bins), -1)
+    keys += (np.arange(len(bins))[:, None] * parts + part_of) * targets.n_coarse
+    counts = np.bincount(keys.ravel(), minlength=len(bins) * parts * targets.n_coarse)
+    return counts.reshape(len(bins), parts, -1).swapaxes(0, 1)
 
 
 def _target_sums(weights: Counts, targets: _Targets) -> Floats:

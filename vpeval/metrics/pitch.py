@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.signal import correlate
 
 from vpeval.audio.f0 import CEILING, FLOOR
 from vpeval.core.arrays import Floats
@@ -38,6 +37,8 @@ def correlate_pitch(original: Track, anonymised: Track) -> PitchCorrelation:
     >>> correlate_pitch(track, np.roll(track, 2)).lag
     -2
     """
+    from scipy.signal import correlate  # costs half a second, which a scorer of other measures should not pay
+
     length = max(len(original), len(anonymised))
     if not len(original) or not len(anonymised):
         return PitchCorrelation(0.0, None, 0)

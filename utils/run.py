@@ -96,7 +96,7 @@ def main() -> int:
         failures = launch.run(array, backend, line, line.note)
     except launch.Interrupted as stop:
         line.clear()
-        print(f"run.py: {stop}; the jobs were stopped, too", file=sys.stderr)
+        print(f"run.py: {stop}" + ("; the jobs were stopped, too" if stop.jobs_ended else ""), file=sys.stderr)
         return 128 + stop.number
     finally:
         line.clear()

@@ -231,6 +231,7 @@ def test_a_signal_does_not_wait_for_a_controller_that_hangs_and_the_next_call_cl
     assert re.search(
         r"the jobs could not be cancelled \(.*\); run scancel -n x-[0-9a-f]+, or this command again", output
     )
+    assert "the jobs were stopped, too" not in output
     launcher.cluster.controller.send_signal(signal.SIGCONT)
     (launcher.work_dir / "go").touch()
     assert launcher.run(*LOG, "bash", "-c", WAIT) == (0, "")

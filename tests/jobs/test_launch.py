@@ -353,8 +353,9 @@ class Scripted(Backend):
     def poll(self) -> Snapshot:
         return Snapshot(ended=self.ends.pop(0))
 
-    def end(self, hurry: bool) -> None:
+    def end(self, hurry: bool) -> bool:
         self.is_over = True
+        return True
 
     def describe(self) -> str:
         return ""

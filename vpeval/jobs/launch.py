@@ -242,11 +242,11 @@ def _failure(array: JobArray, job: int, end: Ended) -> Failure:
 
 
 class Interrupted(Exception):
-    """The launcher got a signal to stop; its jobs have been stopped."""
+    """The launcher got a signal to stop."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"stopped by signal {number}")
-        self.number = number
+        self.number, self.jobs_ended = number, False
 
 
 def run(
@@ -263,7 +263,7 @@ def run(
     left, failures, clock = set(array.jobs), list[Failure](), backend.clock
     retries, meter, began = Retries(backend.attempts, backend.growth, note), Meter(array.log_of, len(left)), clock.now()
     with _stops() as stops:
-        backend.stops, hurry = stops, False
+        backend.stops, stopped = stops, None
         try:
             backend.submit([Attempt(job) for job in backend.begin(array.jobs)])
             while left:
@@ -282,11 +282,13 @@ def run(
                     backend.exclude(verdict.excluded)
                 if verdict.again:
                     backend.submit(verdict.again)
-        except Interrupted:
-            hurry = True
+        except Interrupted as stop:
+            stopped = stop
             raise
         finally:
-            backend.end(hurry)
+            ended = backend.end(hurry=stopped is not None)
+            if stopped:
+                stopped.jobs_ended = ended
     retries.summarize()
     return sorted(failures, key=lambda failure: failure.job)
 

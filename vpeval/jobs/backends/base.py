@@ -133,8 +133,11 @@ class Backend(ABC):
         """What the submitted jobs do now; must be fast, whatever their number."""
 
     @abstractmethod
-    def end(self, hurry: bool) -> None:
-        """End what still runs, wait for it, and clean up; called once, in any case; with `hurry` within two seconds."""
+    def end(self, hurry: bool) -> bool:
+        """End what still runs, wait for it, and clean up; called once, in any case; with `hurry` within two seconds.
+
+        Whether nothing runs any more; if not, a note has said so.
+        """
 
     @abstractmethod
     def describe(self) -> str:

@@ -79,12 +79,13 @@ class Local(Backend):
         places = frozenset(its.place for its in self._running.values() if its.place)
         return Snapshot(frozenset(self._running), ended, places)
 
-    def end(self, hurry: bool) -> None:
+    def end(self, hurry: bool) -> bool:
         """Stop what runs."""
         if self._watch:
             self._watch.end([its.child for its in self._running.values()])
             self._watch = None
         self._leases.close()
+        return True
 
     def describe(self) -> str:
         """The commands."""

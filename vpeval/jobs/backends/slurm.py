@@ -169,22 +169,24 @@ class Slurm(Backend):
             places = {entry.node for entry in found if entry and entry.node}
         return Snapshot(frozenset(running), ended, frozenset(places))
 
-    def end(self, hurry: bool) -> None:
+    def end(self, hurry: bool) -> bool:
         """Cancel what is left, and forget the run once nothing of it is."""
         try:
             if not self._name:
-                return
+                return True
             if self._tasks or self._doubtful or self._unsure:
                 if not hurry:
                     self._client.end_jobs(self._name)
                 elif not self._client.end_soon(self._name):
                     self._control.give_up()
                     self._note(f"its jobs on the cluster are being cancelled (squeue -n {self._name})")
-                    return
+                    return False
             self._control.remove()
+            return True
         except NoAnswer as error:
             self._control.give_up()
             self._note(f"the jobs could not be cancelled ({error}); run scancel -n {self._name}, or this command again")
+            return False
         finally:
             self._lease.release()
 

@@ -1,177 +1,262 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Kill runs, fill their disk, close their terminal and start them twice; the results must stay the same.
+"""Kill every stage, fill its disk, close its output, start it twice, set back its clock; nothing may change.
 
-Usage: tests/inject_faults.py [--minutes 60] [--faults N] [--seed 0] <clone>
+Usage: tests/inject_faults.py [--minutes 60] [--each 3] [--seed 0] <clone>
  e.g.: git clone . /tmp/clone && tests/inject_faults.py --minutes 60 /tmp/clone
 
 <clone> is a copy of the toolkit that nobody else uses; the recipe of tests/e2e/tiny is put there and run once without a
-fault. Then a fault at a random moment is followed by a run to the end, whose results are compared byte by byte, until
-the time is over. A line tells of every fault, and the last one of all. Exit code 1 when anything went wrong.
+fault, stage by stage. Then what a stage has made is removed, the stage is run with a fault at a random moment and once
+more without one, and all files that runs make are compared byte by byte. The time is counted from the end of the first
+run; the faults go on until it is over and every stage has had each of them at least --each times. A line tells of every
+fault; a table of stages and faults follows. Exit code 1 when anything went wrong.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import yaml
+
 from vpeval.cli import script
+from vpeval.core import models
 from vpeval.core.errors import InputError
+from vpeval.jobs.progress import USAGE
 
 ROOT = Path(__file__).resolve().parents[1]
-TINY = ("./run.sh", "--recipe", "tiny", "--corpus", "egs/mini/corpus", "--nj", "2")
+HOOK = "tests/e2e/learning_hook"
+TINY = ("./run.sh", "--recipe", "tiny", "--corpus", "egs/mini/corpus", "--anonymizer", HOOK, "--nj", "2")
+STAGES = 13
+KILL, FULL, MUTE, TWICE, CLOCK = FAULTS = ("kill", "full disk", "closed output", "second run", "clock set back")
 _GRACE_SECONDS = 10.0
+_MISSES = 10
 _ON_SMALL_DISK = """
 set -e
-mkdir -p exp; cp -a exp "$1/before"
-mount -t tmpfs -o size="$2"k tmpfs exp
-cp -a "$1/before/." exp/
-shift 2; set +e; "$@"; code=$?; set -e
-rm -rf "$ROOM/before"; cp -a exp "$ROOM/after"
+room=$1 size=$2 places=$3
+shift 3
+mkdir "$room/disk" "$room/after"
+mount -t tmpfs -o size="$size"k tmpfs "$room/disk"
+mkdir "$room/disk/tmp"
+for place in $places; do
+  mkdir -p "$place"
+  cp -a "$place" "$room/disk/"
+  mount --bind "$room/disk/$place" "$place"
+done
+set +e; TMPDIR=$room/disk/tmp "$@"; code=$?; set -e
+for place in $places; do cp -a "$place" "$room/after/"; done
 exit $code
+"""
+_CLOCK = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <time.h>
+
+static int back(time_t now) {
+  const char *from = getenv("CLOCK_SET_BACK_AT");
+  return from && now >= atoll(from) ? 3600 : 0;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *found) {
+  static int (*real)(clockid_t, struct timespec *);
+  if (!real) real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+  int failed = real(clock, found);
+  if (!failed && clock == CLOCK_REALTIME) found->tv_sec -= back(found->tv_sec);
+  return failed;
+}
+
+int gettimeofday(struct timeval *found, void *zone) {
+  struct timespec now;
+  int failed = clock_gettime(CLOCK_REALTIME, &now);
+  found->tv_sec = now.tv_sec;
+  found->tv_usec = now.tv_nsec / 1000;
+  return failed;
+}
+
+time_t time(time_t *found) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (found) *found = now.tv_sec;
+  return now.tv_sec;
+}
 """
 
 
 @dataclass
 class Injector:
-    """Faults in runs of `command` in `folder`; `made` are what a run starts from nothing, `results` what is compared."""
+    """Faults in stages that run in `folder`, each by its command; `places` are the directories that runs write."""
 
     folder: Path
-    command: Sequence[str]
-    made: Sequence[str]
-    results: Sequence[str]
+    commands: Mapping[int, Sequence[str]]
+    places: Sequence[str]
     seed: int = 0
     wrong: list[str] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: Counter[tuple[int, str]] = field(default_factory=Counter)
+    missed: Counter[tuple[int, str]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        """Learn what the results are, and how long a run takes."""
+        """Learn what every stage makes, and how long it takes."""
         self._random = random.Random(self.seed)
-        begun = time.monotonic()
-        done = self._run()
-        self._seconds = time.monotonic() - begun
-        if done.returncode:
-            raise InputError(f"the run fails without any fault:\n{done.stdout[-2000:]}", self.folder)
-        self._reference = self._contents()
-        self._kilobytes = self._used()
+        self._made: dict[int, set[str]] = {}
+        self._seconds: dict[int, float] = {}
+        self._needed: dict[int, int] = {}
+        before = self._digests()
+        for stage, command in self.commands.items():
+            begun = time.monotonic()
+            done = self._run(command)
+            self._seconds[stage] = time.monotonic() - begun
+            if done.returncode:
+                raise InputError(f"stage {stage} fails without any fault:\n{done.stdout[-2000:]}", self.folder)
+            after = self._digests()
+            self._made[stage] = {name for name, digest in after.items() if before.get(name) != digest}
+            self._needed[stage] = sum(_kilobytes(self.folder / name) for name in self._made[stage])
+            before = after
+        self.reference = {name: digest for name, digest in before.items() if _is_compared(name)}
 
-    def inject(self) -> str:
-        """One fault, then a run to the end; what was done, in a few words."""
-        faults: dict[str, Callable[[], str]] = {
-            "kill": self._kill,
-            "full disk": self._fill,
-            "unwritable output": self._mute,
-            "concurrent run": self._collide,
-        }
-        kind = self._random.choices(list(faults), (6, 2, 1, 1))[0]
-        if self._random.random() < 0.5:
-            self._forget()
-        said = faults[kind]()
-        self.counts[kind] += 1
+    def go_on(self, until: float, each: int) -> Iterator[str]:
+        """Inject faults until the clock (`time.monotonic`) and the counts say that it is enough; a line for each."""
+        kinds = [(stage, kind) for stage in self.commands for kind in FAULTS]
+        while time.monotonic() < until or min(self.counts[one] for one in kinds) < each:
+            least = min(self.counts[one] for one in kinds)
+            stage, kind = self._random.choice([one for one in kinds if self.counts[one] == least])
+            yield f"stage {stage}, {kind}: {self.inject(stage, kind)}"
+            if self.missed[stage, kind] >= _MISSES * (self.counts[stage, kind] + 1):
+                raise InputError(f"stage {stage}: of {kind} nothing is ever noticed", self.folder)
+
+    def inject(self, stage: int, kind: str) -> str:
+        """One fault in a stage that has everything to do, then the stage again; what was done, in a few words."""
+        self._forget(stage)
+        fault = {KILL: self._kill, FULL: self._fill, MUTE: self._mute, TWICE: self._collide, CLOCK: self._set_back}
+        hit, said = fault[kind](stage)
         if left := self._left_behind():
-            self.wrong.append(f"{kind}, {said}: processes run on: {left}")
-        done = self._run()
+            self._complain(stage, kind, said, f"processes run on: {left}")
+        done = self._run(self.commands[stage])
         if done.returncode:
-            self.wrong.append(f"{kind}, {said}: the next run fails: {done.stdout[-500:]}")
-        elif self._contents() != self._reference:
-            self.wrong.append(f"{kind}, {said}: other results")
-        return f"{kind}, {said}"
+            self._complain(stage, kind, said, f"the next run fails: {done.stdout[-500:]}")
+        found = {name: digest for name, digest in self._digests().items() if _is_compared(name)}
+        if found != self.reference:
+            names = [name for name in sorted({*found, *self.reference}) if found.get(name) != self.reference.get(name)]
+            self._complain(stage, kind, said, f"other bytes in {names[:5]}")
+        (self.counts if hit else self.missed)[stage, kind] += 1
+        return said if hit else f"{said}; too late, not counted"
 
-    def summary(self) -> str:
-        """The last line."""
-        kinds = ", ".join(f"{count} × {kind}" for kind, count in sorted(self.counts.items())) or "none"
-        return f"{self.counts.total()} faults ({kinds}): {len(self.wrong)} went wrong"
+    def table(self) -> str:
+        """How many faults each stage had."""
+        rows = [["stage", *FAULTS]]
+        rows += [[str(stage), *(str(self.counts[stage, kind]) for kind in FAULTS)] for stage in self.commands]
+        rows += [["all", *(str(sum(self.counts[stage, kind] for stage in self.commands)) for kind in FAULTS)]]
+        rows.insert(1, ["---:"] * len(rows[0]))
+        return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
-    def _kill(self) -> str:
-        after = self._random.uniform(0, self._seconds)
-        child = self._start()
+    def _complain(self, stage: int, kind: str, said: str, what: str) -> None:
+        self.wrong.append(f"stage {stage}, {kind}, {said}: {what}")
+
+    def _kill(self, stage: int) -> tuple[bool, str]:
+        after = self._random.uniform(0, self._seconds[stage])
+        child = self._start(self.commands[stage])
         try:
-            child.wait(after)
+            child.communicate(timeout=after)
         except subprocess.TimeoutExpired:
             child.send_signal(signal.SIGKILL)
-        child.wait()
-        return f"kill -9 after {after:.1f} s"
+        child.communicate()
+        return child.returncode == -signal.SIGKILL, f"kill -9 after {after:.1f} s"
 
-    def _fill(self) -> str:
-        self._forget()
-        used = self._used()
-        kilobytes = used + int(self._random.uniform(0.05, 1.0) * (self._kilobytes - used)) + 64
-        with tempfile.TemporaryDirectory() as work_dir:
-            words = [
-                "unshare",
-                "--map-root-user",
-                "--mount",
-                "bash",
-                "-c",
-                _ON_SMALL_DISK,
-                "x",
-                work_dir,
-                str(kilobytes),
-            ]
-            done = self._run(*words, *self.command, ROOM=work_dir)
-            after = Path(work_dir) / "after"
-            if not after.is_dir():
+    def _fill(self, stage: int) -> tuple[bool, str]:
+        places = sorted({name.partition("/")[0] for name in self._made[stage]})
+        used = sum(map(_kilobytes, (file for place in places for file in _files(self.folder / place))))
+        free = int(self._random.uniform(0, 1) * self._needed[stage])
+        said = f"{free} of {self._needed[stage]} kB"
+        with tempfile.TemporaryDirectory() as room:
+            words = ("unshare", "--map-root-user", "--mount", "bash", "-c", _ON_SMALL_DISK, "x")
+            done = self._run((*words, room, str(used + free + 4), " ".join(places), *self.commands[stage]))
+            after = Path(room) / "after"
+            if any(not (after / place).is_dir() for place in places):
                 raise InputError(f"no small file system can be mounted here: {done.stdout[-300:]}")
-            shutil.rmtree(self.folder / "exp")
-            shutil.copytree(after, self.folder / "exp", symlinks=True)
+            for place in places:
+                shutil.rmtree(self.folder / place, ignore_errors=True)
+                shutil.move(after / place, self.folder / place)
         if "Traceback" in done.stdout:
-            self.wrong.append(f"full disk of {kilobytes} kB: a traceback")
-        return f"{kilobytes} kB, exit code {done.returncode}"
+            self._complain(stage, FULL, said, f"a traceback: {done.stdout[-2000:]}")
+        if done.returncode and "No space left on device" not in done.stdout:
+            self._complain(stage, FULL, said, f"the message does not say so: {done.stdout[-500:]}")
+        return done.returncode != 0, f"{said}, exit code {done.returncode}"
 
-    def _mute(self) -> str:
+    def _mute(self, stage: int) -> tuple[bool, str]:
         redirection = self._random.choice((">/dev/full", ">&-", "2>&-"))
-        done = self._run("bash", "-c", f'"$@" {redirection}', "x", *self.command)
+        done = self._run(("bash", "-c", f'"$@" {redirection}', "x", *self.commands[stage]))
         if done.returncode == 0:
-            self.wrong.append(f"output {redirection}: exit code 0")
-        return redirection
+            self._complain(stage, MUTE, redirection, "exit code 0")
+        return True, redirection
 
-    def _collide(self) -> str:
-        pair = [self._start() for _ in range(2)]
+    def _collide(self, stage: int) -> tuple[bool, str]:
+        pair = [self._start(self.commands[stage]) for _ in range(2)]
         said = [child.communicate()[0] for child in pair]
         codes = sorted(child.returncode for child in pair)
         refused = sum("is working on this" in text for text in said)
         if codes not in ([0, 0], [0, 1]) or (codes == [0, 1]) != (refused == 1):
-            self.wrong.append(f"two runs at once ended with {codes}: {said[0][-300:]} {said[1][-300:]}")
-        return f"exit codes {codes}"
+            self._complain(stage, TWICE, f"exit codes {codes}", f"{said[0][-300:]} {said[1][-300:]}")
+        return True, f"exit codes {codes}"
 
-    def _start(self, *command: str, **more: str) -> subprocess.Popen[str]:
+    def _set_back(self, stage: int) -> tuple[bool, str]:
+        after = self._random.uniform(0, self._seconds[stage])
+        with tempfile.TemporaryDirectory() as room:
+            library = Path(room) / "clock.so"
+            compiler = ("cc", "-shared", "-fPIC", "-x", "c", "-o", str(library), "-", "-ldl")
+            if subprocess.run(compiler, input=_CLOCK, text=True, capture_output=True, check=False).returncode:
+                raise InputError("no C compiler (cc), with which the clock of a run is set back")
+            more = {"LD_PRELOAD": str(library), "CLOCK_SET_BACK_AT": str(int(time.time() + after))}
+            done = self._run(self.commands[stage], **more)
+        if done.returncode:
+            self._complain(stage, CLOCK, f"after {after:.1f} s", f"the run fails: {done.stdout[-500:]}")
+        return True, f"by an hour after {after:.1f} s"
+
+    def _start(self, command: Sequence[str], **more: str) -> subprocess.Popen[str]:
         ours = ("VPEVAL_READY", "VPEVAL_RUN_PID", "PYTHONPATH")
         environment = {name: value for name, value in os.environ.items() if name not in ours}
         return subprocess.Popen(
-            command or self.command,
+            command,
             cwd=self.folder,
             env={**environment, **more},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            errors="replace",
         )
 
-    def _run(self, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
-        child = self._start(*command, **more)
+    def _run(self, command: Sequence[str], **more: str) -> subprocess.CompletedProcess[str]:
+        child = self._start(command, **more)
         said = child.communicate()[0]
         return subprocess.CompletedProcess(child.args, child.returncode, said)
 
-    def _contents(self) -> dict[str, bytes]:
-        found = sorted(path for pattern in self.results for path in self.folder.glob(pattern))
-        return {str(path.relative_to(self.folder)): path.read_bytes() for path in found}
+    def _digests(self) -> dict[str, str]:
+        """SHA-256 of all files that runs have written."""
+        found = {}
+        for file in (file for place in self.places for file in _files(self.folder / place)):
+            with open(file, "rb") as content:
+                name = str(file.relative_to(self.folder))
+                found[name] = hashlib.file_digest(content, "sha256").hexdigest()
+        return found
 
-    def _forget(self) -> None:
-        """Have the next run start from nothing."""
-        for name in self.made:
-            shutil.rmtree(self.folder / name, ignore_errors=True)
-
-    def _used(self) -> int:
-        """Kilobytes that exp/ takes, in blocks of four."""
-        files = [path for path in (self.folder / "exp").rglob("*") if path.is_file()]
-        return sum(4 * -(-path.stat().st_size // 4096) for path in files)
+    def _forget(self, stage: int) -> None:
+        """Remove what a stage has made, and the directories that are empty without it."""
+        for name in sorted(self._made[stage]):
+            (self.folder / name).unlink(missing_ok=True)
+            for parent in (self.folder / name).parents:
+                if parent == self.folder or not parent.is_dir() or any(parent.iterdir()):
+                    break
+                parent.rmdir()
 
     def _left_behind(self) -> list[str]:
         """Processes that still work in the folder after what they may take to end."""
@@ -179,6 +264,21 @@ class Injector:
         while (left := list(_working_in(self.folder))) and time.monotonic() < deadline:
             time.sleep(0.1)
         return left
+
+
+def _files(place: Path) -> list[Path]:
+    return [path for path in place.rglob("*") if path.is_file()]
+
+
+def _kilobytes(file: Path) -> int:
+    """What a file takes on a disk, in blocks of four."""
+    return 4 * -(-file.stat().st_size // 4096)
+
+
+def _is_compared(name: str) -> bool:
+    """Whether a file must be the same after every fault; logs, times and what is hidden need not."""
+    *folders, file = name.split("/")
+    return "log" not in folders and file != USAGE and not any(part.startswith(".") for part in (*folders, file))
 
 
 def _working_in(folder: Path) -> Iterator[str]:
@@ -190,23 +290,37 @@ def _working_in(folder: Path) -> Iterator[str]:
             continue
 
 
+def lend_models(clone: Path, store: Path) -> None:
+    """Have a clone fetch its models from a store on this machine, so that stage 1 has work to do without a network."""
+    conf = clone / "conf/models.yaml"
+    known = yaml.safe_load(conf.read_text(encoding="utf-8"))
+    for name, entry in known.items():
+        if (store / name).is_dir():
+            entry["sources"].insert(0, {"url": f"file://{(store / name).resolve()}"})
+    conf.write_text(yaml.safe_dump(known), encoding="utf-8")
+
+
 def main() -> int:
     """Inject faults until the time is over."""
     parser = script.Parser(__doc__)
-    parser.add_argument("--minutes", type=script.positive, default=60, help="how long (60)")
-    parser.add_argument("--faults", type=script.natural, default=0, help="at most so many; 0: as many as fit (0)")
+    parser.add_argument("--minutes", type=script.natural, default=60, help="how long at least (60)")
+    parser.add_argument("--each", type=script.natural, default=3, help="faults of each kind in each stage at least (3)")
     parser.add_argument("--seed", type=script.natural, default=0, help="seed of what happens when (0)")
     parser.add_argument("clone", type=Path)
     args = parser.parse_args()
     if args.clone.resolve() == ROOT or not (args.clone / "run.sh").is_file():
         raise InputError("is not a copy of the toolkit to play with; make one", args.clone)
     shutil.copytree(ROOT / "tests/e2e/tiny", args.clone / "egs/tiny", dirs_exist_ok=True)
-    until = time.monotonic() + 60 * args.minutes
-    results = ("exp/tiny/runs/mcadams/results.jsonl", "exp/tiny/runs/mcadams/results.txt")
-    injector = Injector(args.clone, TINY, ("data", "exp"), results, args.seed)
-    while time.monotonic() < until and not 0 < args.faults <= injector.counts.total():
-        print(injector.inject(), flush=True)
-    print(*injector.wrong, injector.summary(), sep="\n")
+    lend_models(args.clone, models.store())
+    os.environ |= {"VPEVAL_MODELS": "", "VPEVAL_PYTHON": os.environ.get("VPEVAL_PYTHON") or sys.executable}
+    commands = {stage: (*TINY, "--stage", str(stage), "--stop-stage", str(stage)) for stage in range(STAGES)}
+    injector = Injector(args.clone, commands, ("data", "exp", "models"), args.seed)
+    begun = time.monotonic()
+    for line in injector.go_on(begun + 60 * args.minutes, args.each):
+        print(line, flush=True)
+    total, minutes = injector.counts.total(), (time.monotonic() - begun) / 60
+    print(*injector.wrong, injector.table(), sep="\n")
+    print(f"{total} faults in {minutes:.0f} minutes after the first run: {len(injector.wrong)} went wrong")
     return 1 if injector.wrong else 0
 
 

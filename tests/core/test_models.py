@@ -263,3 +263,26 @@ def test_a_malformed_list_of_models_is_refused(tmp_path: Path, content: bytes) -
         models.read_models(tmp_path / "models.yaml")
     with pytest.raises(InputError, match="no such configuration"):
         models.read_models(tmp_path / "nowhere.yaml")
+
+
+def test_a_model_that_was_altered_in_the_store_is_not_loaded(server: FileServer, store: Path) -> None:
+    wanted = model({"url": server.url})
+    fetch(wanted)
+    file = store / "toy/x.bin"
+    status = file.stat()
+    file.write_bytes(CONTENT[::-1])
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with pytest.raises(InputError, match=r"x\.bin: not the published file"):
+        locate(wanted)
+
+
+@pytest.mark.parametrize("name", ["preprocessor_config.json", "rescore/G.fst"])
+def test_a_file_that_somebody_put_beside_those_of_a_model_is_not_loaded(
+    server: FileServer, store: Path, name: str
+) -> None:
+    wanted = model({"url": server.url})
+    fetch(wanted)
+    (store / "toy" / name).parent.mkdir(exist_ok=True)
+    (store / "toy" / name).write_text("{}")
+    with pytest.raises(InputError, match=rf"{name}: is no part of model toy, and might be loaded with it; remove it"):
+        locate(wanted)

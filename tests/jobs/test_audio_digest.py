@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from vpeval.core.errors import InputError
-from vpeval.jobs import audio_digest
+from vpeval.jobs import audio_digest, stamps
 from vpeval.jobs.audio_digest import INDEX, named_audio
 from vpeval.jobs.stamps import STAMP, Fingerprint, is_current, why, write_stamp
 
@@ -73,7 +73,49 @@ def test_a_copy_of_the_folder_of_a_run_has_the_same_audio(
     assert why(Path("set") / STAMP, PRINT, [Path("set")]) == "its files were touched"
 
 
-def test_audio_elsewhere_counts_by_size_and_time(data: Path) -> None:
+def test_audio_elsewhere_counts_by_content_too(data: Path) -> None:
+    before = named_audio(data)
+    again(data / "wav")
+    assert named_audio(data) == before
+    exchange(data / "wav/a/a-1.wav")
+    assert named_audio(data) != before
+
+
+def replace_unseen(path: Path) -> None:
+    """Other bytes of the same size, with the time of change of the old ones."""
+    status = path.stat()
+    path.write_bytes(bytes(reversed(path.read_bytes())))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def test_audio_of_the_same_size_and_time_is_noticed_where_the_file_system_has_the_time_of_any_change(
+    data: Path,
+) -> None:
+    write_stamp(data / STAMP, PRINT, [data])
+    before = named_audio(data)
+    replace_unseen(data / "wav/a/a-1.wav")
+    assert named_audio(data) != before
+    assert why(data / STAMP, PRINT, [data]) == "its files were touched"
+
+
+@pytest.mark.parametrize("most", [2, 4096])
+def test_whoever_verifies_sees_audio_of_the_same_size_and_time_on_any_file_system(
+    data: Path, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audio_digest, "MANY", most)
+    monkeypatch.setattr(audio_digest, "times_of", lambda status: str(status.st_mtime_ns))  # as some have it
+    before = named_audio(data)
+    replace_unseen(data / "wav/a/a-1.wav")
+    assert named_audio(data) == before
+    monkeypatch.setenv("VPEVAL_VERIFY", "true")
+    assert named_audio(data) != before
+
+
+def test_next_to_a_list_of_somebody_else_audio_elsewhere_counts_by_sizes_and_times(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(audio_digest, "_contents", lambda paths: pytest.fail("read every time") if paths else iter(()))
     before = named_audio(data)
     again(data / "wav")
     assert named_audio(data) != before
@@ -119,8 +161,18 @@ def test_a_damaged_index_is_made_again(data: Path, many: None, content: bytes) -
 
 def test_folders_that_have_just_changed_are_not_believed_yet(data: Path, many: None) -> None:
     (data / "wav/a").touch()
-    named_audio(data)
-    assert not (data / INDEX).exists()
+    before = named_audio(data)
+    overwrite(data / "wav/b/b-1.wav")
+    assert named_audio(data) != before
+
+
+def test_folders_from_the_future_are_believed_as_those_of_a_clock_that_was_set_back(data: Path, many: None) -> None:
+    for place in (data / "wav/a", data / "wav/b"):
+        os.utime(place, ns=(0, time.time_ns() + 10**13))
+    before = named_audio(data)
+    assert '"folders": {}' not in (data / INDEX).read_text()
+    exchange(data / "wav/a/a-1.wav")
+    assert named_audio(data) != before
 
 
 def test_relative_paths_are_looked_up_where_one_is(data: Path, many: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,6 +205,7 @@ def test_a_bit_that_flipped_on_disk_is_found_by_who_verifies(tmp_path: Path, mon
     ark = tmp_path / "embedding.ark"
     ark.write_bytes(b"0123")
     status = ark.stat()
+    monkeypatch.setattr(stamps, "times_of", lambda status: str(status.st_mtime_ns))  # the disk itself changes no time
     write_stamp(tmp_path / STAMP, PRINT, [tmp_path])
     ark.write_bytes(b"0133")
     os.utime(ark, ns=(status.st_atime_ns, status.st_mtime_ns))

@@ -1,3 +1,4 @@
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -157,3 +158,24 @@ def test_a_function_counts_by_its_own_lines_and_a_partial_by_its_function() -> N
     assert module.definition_of(partial(module.definition_of, 1)) == own != module.definition_of(code_of)
     with pytest.raises(ValueError, match="give a named function"):
         module.definition_of(lambda: 1)
+
+
+NO_NUMBERS = {"matplotlib", "yaml", "jinja2", "markupsafe", "starlette", "uvicorn", "huggingface_hub", "vpeval"}
+"""Packages that show or fetch, and do not compute."""
+
+
+def test_every_package_that_the_library_imports_counts_by_its_version_or_computes_nothing() -> None:
+    files = (module.ROOT / "vpeval").rglob("*.py")
+    imported = {name.partition(".")[0] for file in files for name in module._read(file).imports}
+    ours = imported - set(sys.stdlib_module_names) - NO_NUMBERS
+    assert ours <= module._COMPUTING.keys()
+
+
+def test_another_number_of_threads_of_blas_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    usual = software_of([code_of])
+    maker = Deferred("vpeval.metrics.verification", "verification")
+    before = software_of([maker])
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "4")
+    assert software_of([maker]) == {**before, "OPENBLAS_NUM_THREADS": "4"}
+    assert software_of([code_of]) == usual == {}

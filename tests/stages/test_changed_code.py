@@ -20,7 +20,7 @@ from vpeval.plan.plan import Plan, Settings, make_plan
 from vpeval.stages import scoring, utility
 from vpeval.stages.base import make_results, results, step_of
 
-CACHES = (code.closure, code._imported, code._file_of, code._read_as_of)
+CACHES = (code.closure, code._imported, code._file_of, code._read_as_of, code._definitions, code._mentions)
 MEASURES = {
     "verification": {"ASV", "fusion"},
     "strongest": {"strongest"},
@@ -32,7 +32,8 @@ MEASURES = {
     "recognition": {"ASR"},
 }
 """What the directories of the results of a measure are called."""
-PLANNED = ("vpeval/plan/", "vpeval/asv/attackers.py", "vpeval/core/run_names.py", "vpeval/editions/")
+DRIVING = ("vpeval/plan/", "vpeval/stages/")
+PLANNED = (*DRIVING, "vpeval/asv/attackers.py", "vpeval/core/run_names.py", "vpeval/editions/")
 """What these decide is an input or an option of a result, and counts as such."""
 
 
@@ -128,6 +129,72 @@ def test_every_module_of_a_result_makes_it_again_when_it_is_edited(made: tuple[P
         file.write_text(before)
         assert changed == {name for name, modules in code_by_result.items() if module in modules}, module
     forget()
+
+
+def test_every_function_of_plan_and_stages_that_is_called_while_a_result_is_made_is_part_of_its_code(
+    made: tuple[Path, Plan], tmp_path: Path
+) -> None:
+    _, plan = made
+    again = make_plan(plan.settings)
+    views = [scoring.audit_step(again), utility.audit_step(again)]
+    for number, step in enumerate([*map(step_of, all_results(again)), *views]):
+        called: set[str] = set()
+
+        def note(frame: object, event: str, arg: object, called: set[str] = called) -> None:
+            if event == "call":
+                place = frame.f_code  # type: ignore[attr-defined]
+                called.add(f"{place.co_filename}:{place.co_qualname.partition('.<locals>')[0]}")
+
+        (out := tmp_path / str(number)).mkdir()
+        sys.setprofile(note)
+        try:
+            step.make(out)
+        finally:
+            sys.setprofile(None)
+        driving = {
+            name.removeprefix(f"{ROOT}/") for name in called if name.startswith(tuple(f"{ROOT}/{p}" for p in DRIVING))
+        }
+        known = step.fingerprint.code.keys()
+        unknown = {name for name in driving if name not in known and not name.endswith((":<module>", ">"))}
+        assert not unknown, f"{step.out.name} depends on {unknown}"
+
+
+def test_a_function_of_plan_or_stages_makes_exactly_those_results_again_that_depend_on_it(
+    made: tuple[Path, Plan],
+) -> None:
+    root, plan = made
+    forget()
+    parts = {one.out.name: set(step_of(one).fingerprint.code) for one in all_results(plan)}
+    places = sorted(name for name in set.union(*parts.values()) if name.startswith(DRIVING))
+    assert "vpeval/plan/plan.py:Plan.development" in places and "vpeval/stages/base.py:make_or_leave_out" in places
+    for place in (*places[:: max(1, len(places) // 6)], "vpeval/plan/plan.py:Settings.command"):
+        file = root / place.partition(":")[0]
+        before = file.read_text()
+        file.write_text(edited(before, place.partition(":")[2]))
+        forget()
+        changed = {one.out.name for one in all_results(plan) if not step_of(one).is_current()}
+        file.write_text(before)
+        assert changed == {name for name, known in parts.items() if place in known}, place
+    forget()
+
+
+def edited(text: str, qualname: str) -> str:
+    """A module with another statement in a function or method, or another constant."""
+    tree = ast.parse(text)
+    node: ast.AST = tree
+    for name in qualname.split("."):
+        node = next(one for one in node.body if name in (getattr(one, "name", ""), constant_of(one)))  # type: ignore[attr-defined]
+    if isinstance(node, ast.FunctionDef):
+        node.body.insert(0, ast.parse("edited = 1").body[0])
+    else:
+        assert isinstance(node, ast.Assign | ast.AnnAssign)
+        node.value = ast.parse("['edited']").body[0].value  # type: ignore[attr-defined]
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def constant_of(node: ast.stmt) -> str:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return next((one.id for one in targets if isinstance(one, ast.Name)), "")
 
 
 def test_comments_docstrings_annotations_and_messages_make_nothing_again(made: tuple[Path, Plan]) -> None:

@@ -23,8 +23,9 @@ from pathlib import Path
 
 from vpeval.anon import anonymised_set, hook_input, hook_program
 from vpeval.anon.anonymised_set import Finding, wave_of, write_anonymised
+from vpeval.anon.hook_files import DEPENDS, Dependencies, dependencies, read_opened, read_record, write_record
 from vpeval.anon.hook_input import SEEDS, copy_audio, hook_data, role_of, seeded
-from vpeval.anon.hook_job import ABOUT, COPIES, WHOLE, collect_interrupted
+from vpeval.anon.hook_job import ABOUT, COPIES, LISTS, WHOLE, collect_interrupted
 from vpeval.anon.hook_program import Provenance, audio_digest, hook_digest, hook_name, refuse_other
 from vpeval.audio.io import audio_status
 from vpeval.core import seeds
@@ -35,7 +36,7 @@ from vpeval.data.layout import first_few
 from vpeval.jobs import batch
 from vpeval.jobs.code import Maker
 from vpeval.jobs.shards import Shards
-from vpeval.jobs.stamps import fingerprint
+from vpeval.jobs.stamps import Fingerprint, content_digest, fingerprint
 
 log = logging.getLogger(__name__)
 TIMEOUT = 3600
@@ -70,7 +71,7 @@ class Anonymiser:
         return Provenance(
             hook_name(self.hook),
             shlex.join(hook_program.split_options(self.options)),
-            hook_digest(self.hook),
+            hook_digest(self.hook, self.options),
             self.level,
             self.seed,
         )
@@ -100,6 +101,7 @@ def anonymize(
         write_anonymised(_unseeded(target.data), target.out, target.new, findings[target.out])
         digest = audio_digest((found.utt, found.sha256) for found in findings[target.out])
         replace(anonymiser.provenance, audio=digest).write(target.new)
+        write_record(target.new, _opened(anonymiser, target, targets, start))
 
     hook = anonymiser.hook
     task = batch.Task(
@@ -116,6 +118,7 @@ def anonymize(
         recover=_recover,
         finish=publish,
         makes="file",
+        made_from=partial(_made_from, anonymiser),
         commands=lambda stale: [_command(anonymiser, target, launch, overwrite) for target in stale],
         jobs_per_gpu=0,  # many hooks use the CPU only; for the others there is --anon-nj
     )
@@ -158,12 +161,56 @@ def report_findings(out: Path, findings: Sequence[Finding], total: int, first: I
 
 def make_target(anonymiser: Anonymiser, source: Path, out: Path) -> batch.Target:
     """A set to anonymise, and everything that the result depends on."""
-    hook, seed, level = anonymiser.hook, anonymiser.seed, anonymiser.level
-    files = hook_program.files_of(hook, seed)
-    options = {"options": anonymiser.provenance.options, "level": level, "seed": seed, "out": out}
+    seed, level = anonymiser.seed, anonymiser.level
+    found = dependencies(anonymiser.hook, hook_program.split_options(anonymiser.options))
+    made_from = _with_opened(_fingerprint(anonymiser, source, out, found), read_record(out))
+    return batch.Target(partial(seeded, source, seed, level), out, made_from, source, found.files)
+
+
+def _fingerprint(anonymiser: Anonymiser, source: Path, out: Path, found: Dependencies) -> Fingerprint:
+    """Everything that a result depends on but for the files that the hook was seen to open."""
+    hook, prepared = anonymiser.hook, hook_program.prepared_dir(anonymiser.hook, anonymiser.seed)
+    options = {"options": anonymiser.provenance.options, "level": anonymiser.level, "seed": anonymiser.seed, "out": out}
+    options |= {f"${name}": value for name, value in found.variables.items()}
     makers: list[Maker] = [hook_input, anonymised_set, *hook_program.library_code(hook)]
-    made_from = fingerprint([source, *files], options, makers)
-    return batch.Target(partial(seeded, source, seed, level), out, made_from, source, tuple(files))
+    return fingerprint([source, *found.files, *([prepared] if prepared.is_dir() else [])], options, makers)
+
+
+def _with_opened(made_from: Fingerprint, opened: Iterable[Path]) -> Fingerprint:
+    """The same with files that the hook opened, as they are now."""
+    here = {str(path): content_digest(path) if path.is_file() else "gone" for path in opened}
+    return replace(made_from, inputs={**here, **made_from.inputs})
+
+
+def _opened(anonymiser: Anonymiser, target: batch.Target, targets: Sequence[batch.Target], start: float) -> list[Path]:
+    """The files that the hook opened, but for those that count anyway and those of these sets."""
+    prepared = hook_program.prepared_dir(anonymiser.hook, anonymiser.seed).resolve()
+    places = [place.resolve() for one in targets for place in (one.work, one.out, one.source)]
+    audio = {os.path.realpath(entry) for one in targets for entry in one.data.wav.values()}
+
+    def is_data(path: Path) -> bool:
+        return str(path) in audio or any(path.is_relative_to(place) for place in (*places, prepared))
+
+    lists = sorted((target.work / LISTS).glob("*"))
+    return read_opened(lists, target.inputs, start, is_data)
+
+
+def _made_from(anonymiser: Anonymiser, target: batch.Target) -> Fingerprint:
+    """What a set was made from: files that the hook put next to itself while it ran, such as a cache of weights, too.
+
+    What was there before and has changed since counts as it was, so that the set is made again.
+    """
+    found = dependencies(anonymiser.hook, hook_program.split_options(anonymiser.options))
+    before, now = target.fingerprint, _fingerprint(anonymiser, target.source, target.out, found)
+    earlier = {str(path) for path in read_record(target.out)}
+    known = {name: digest for name, digest in before.inputs.items() if name not in earlier}
+    if changed := sorted(name for name, digest in known.items() if now.inputs.get(name) != digest):
+        log.warning(
+            "%s: WARNING: %s changed while the hook ran and count as parts of it; the set will be made again. Have the "
+            "hook write elsewhere, or name what does not count in the file %s next to it (docs/hooks.md)",
+            target.out, first_few(changed), DEPENDS,
+        )  # fmt: skip
+    return _with_opened(replace(before, inputs={**now.inputs, **known}), read_record(target.new))
 
 
 def _begin(target: batch.Target) -> None:

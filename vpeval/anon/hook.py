@@ -30,6 +30,7 @@ from typing import Literal, NoReturn, get_args
 
 import numpy as np
 
+from vpeval.anon.hook_files import record_opened
 from vpeval.anon.hook_input import SEEDS, WHOLE_SET
 from vpeval.audio.io import RATE, read_audio, write_wave
 from vpeval.core.errors import InputError
@@ -39,6 +40,9 @@ from vpeval.data.directory import DataDir
 Anonymize = Callable[[np.ndarray, int, int, str], np.ndarray]
 Strategy = Literal["constant", "speaker", "utterance", "random"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+
+
+record_opened()
 
 
 class Parser(argparse.ArgumentParser):

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from vpeval.anon.anonymised_set import check_output, is_whole_wave, wave_of
+from vpeval.anon.hook_files import OPENED, note_opened, open_files
 from vpeval.anon.hook_input import WholeSet, environment, hook_data
 from vpeval.anon.hook_program import split_options
 from vpeval.core.errors import InputError
@@ -43,9 +44,11 @@ ABOUT = "about.json"
 """In the work directory: name and role of the set."""
 OUTPUTS = "hook"
 """In the work directory: the output directories of hooks that run, or were killed."""
+LISTS = "opened"
+"""In the work directory: lists of the files that hooks had open."""
 _SCRATCH = "VPEVAL_SCRATCH"
 _POLL_SECONDS = 0.2
-_POLL_SHARE = 50.0  # counting files takes at most one part in so many of the time, however many files there are
+_POLL_SHARE = 50.0  # counting files, and looking at open ones, take at most one part in so many of the time each
 
 
 def run_job(hook: str, options: str, prepared: str, timeout: str, job: str, *works: str) -> int:
@@ -62,10 +65,13 @@ def run_job(hook: str, options: str, prepared: str, timeout: str, job: str, *wor
         if missing:
             about = json.loads((work / ABOUT).read_text(encoding="utf-8"))
             variables = environment(Path(prepared), WholeSet((work / WHOLE).resolve(), **about))
+            (work / LISTS).mkdir(exist_ok=True)
+            opened = (work / LISTS / job).resolve()
+            variables[OPENED] = str(opened)
             with _hook_directories(work, job, missing) as (data, output):
                 words = split_options(options.removeprefix("--options="))
                 command = [hook, *words, str(data.resolve()), str(output.path.resolve())]
-                succeeded = _run_hook(command, variables, output, int(timeout), progress)
+                succeeded = _run_hook(command, variables, output, int(timeout), progress, opened)
                 unexpected = output.collect_all(only_complete=not succeeded)
                 if _has_unexpected(unexpected, work, output.path) or not succeeded:
                     return 1
@@ -190,11 +196,12 @@ class _Progress:
 
 
 def _run_hook(
-    command: list[str], variables: dict[str, str], output: HookOutput, timeout: int, progress: _Progress
+    command: list[str], variables: dict[str, str], output: HookOutput, timeout: int, progress: _Progress, opened: Path
 ) -> bool:
-    """Run the hook and watch its output; whether it ended with exit code 0."""
+    """Run the hook and watch what it writes and has open; whether it ended with exit code 0."""
     child = _start(command, variables)
-    written, last = -1, time.monotonic()
+    seen: set[str] = set()
+    written, last, due = -1, time.monotonic(), 0.0
     while True:
         polled = time.monotonic()
         ended = child.poll() is not None
@@ -211,7 +218,13 @@ def _run_hook(
             child.wait()
             print(f"the hook {command[0]} has written nothing for {timeout} s (--timeout) and was ended; does it hang?")
             return False
-        time.sleep(max(_POLL_SECONDS, _POLL_SHARE * (time.monotonic() - polled)))
+        listed = time.monotonic()
+        if listed >= due:
+            if new := open_files(child.pid) - seen:
+                note_opened(opened, new)
+                seen |= new
+            due = listed + _POLL_SHARE * (time.monotonic() - listed)
+        time.sleep(max(_POLL_SECONDS, _POLL_SHARE * (listed - polled)))
     progress.done += written
     if child.returncode:
         how = f"exit code {child.returncode}" if child.returncode > 0 else f"signal {-child.returncode}"

@@ -1,4 +1,4 @@
-"""Hooks as programs: where they are, which files belong to them, and the record that they leave with their sets."""
+"""Hooks as programs: where they are, what prepares them, and the record that they leave with their sets."""
 
 from __future__ import annotations
 
@@ -10,21 +10,18 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from vpeval.anon.hook_files import dependencies, digest_of
 from vpeval.anon.hook_input import ROOT
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.core.publish import MARKER, STAMP
 from vpeval.core.run_names import with_seed
 from vpeval.jobs import code
+from vpeval.jobs.stamps import content_digest
 
 RECORD = "anonymiser.json"
 _SETS = ("train_sets", "pool_sets")
 _FROM = "VPEVAL_FROM"
 """The directory in which the run was started."""
-_PASSING = ("__pycache__", "log", "logs", "node_modules")
-_LEFTOVERS = {".log", ".pyc", ".tmp"}
-_MOST_FILES = 10_000
-_CODE_SUFFIXES = {".py", ".sh", ".pl", ".yaml", ".yml", ".conf", ".json"}
 
 
 def find_hook(name: str) -> Path:
@@ -83,53 +80,10 @@ def prepared_dir(hook: Path, seed: int) -> Path:
     return ROOT / "exp/anon" / with_seed(system_name(hook), seed)
 
 
-def files_of(hook: Path, seed: int) -> list[Path]:
-    """The files in the directory of the hook, and the directory of what it prepared, if there is one."""
-    prepared = [path for path in [prepared_dir(hook, seed)] if path.is_dir()]
-    return [*directory_files(hook), *prepared]
-
-
-def directory_files(hook: Path) -> list[Path]:
-    """The files in the directory of a hook and below: programs, modules, settings and weights.
-
-    Hidden files, caches, Python environments, data directories and possible logs (files without a suffix that are no
-    programs) are left out. In a directory that holds the toolkit, only the programs next to the hook count.
-    """
-    home = hook.resolve().parent
-    shared = ROOT.is_relative_to(home)
-    found: list[Path] = []
-    for place, directories, names in os.walk(home):
-        kept = (name for name in directories if not name.startswith(".") and name not in _PASSING)
-        directories[:] = [] if shared else sorted(name for name in kept if not _is_foreign(Path(place, name)))
-        found += [Path(place, name) for name in sorted(names) if _belongs(Path(place, name), shared)]
-        if len(found) > _MOST_FILES:
-            raise InputError(
-                f"has more than {_MOST_FILES} files, all of which count as parts of the hook {hook.name}; give it a "
-                "directory of its own",
-                home,
-            )
-    return found
-
-
 def library_code(hook: Path) -> list[Path]:
     """The hook itself where it is a Python script of the toolkit: it depends on the modules that it imports."""
     place = hook.resolve()
     return [place] if place.suffix == ".py" and place.is_relative_to(ROOT) else []
-
-
-def _belongs(path: Path, shared: bool) -> bool:
-    """Whether a file belongs to a hook; in a directory that the hook shares, only programs do."""
-    if path.name.startswith(".") or path.suffix in _LEFTOVERS or not path.is_file():
-        return False
-    if not path.suffix:
-        return os.access(path, os.X_OK)
-    return not shared or path.suffix in _CODE_SUFFIXES
-
-
-def _is_foreign(directory: Path) -> bool:
-    """Whether a directory is a Python environment by venv or conda, a data directory, or made by this toolkit."""
-    signs = ("pyvenv.cfg", "conda-meta", "utt2spk", "wav.scp", MARKER, STAMP)
-    return any((directory / sign).exists() for sign in signs)
 
 
 @dataclass(frozen=True)
@@ -195,14 +149,16 @@ def hook_name(hook: Path) -> str:
     return str(place.relative_to(ROOT) if place.is_relative_to(ROOT) else place)
 
 
-def hook_digest(hook: Path) -> str:
-    """A SHA-256 over the files in the directory of a hook and what the modules of the toolkit that it uses compute."""
-    home = hook.resolve().parent
+def hook_digest(hook: Path, options: str = "") -> str:
+    """A SHA-256 over what a hook depends on, and over what the modules of the toolkit that it uses compute.
+
+    Files count by content and by their names from its directory; a variable that names a file by that file alone.
+    """
+    home, found = hook.resolve().parent, dependencies(hook, split_options(options))
     digests = {name: digest for name, digest in code.code_of(library_code(hook)).items() if name.startswith("vpeval/")}
-    for path in directory_files(hook):
-        with open(path, "rb") as content:
-            digests[path.relative_to(home).as_posix()] = hashlib.file_digest(content, "sha256").hexdigest()
-    return hashlib.sha256("".join(f"{name}\0{digests[name]}\0" for name in sorted(digests)).encode()).hexdigest()
+    digests |= {os.path.relpath(path, home): content_digest(path) for path in found.files}
+    digests |= {f"${name}": value for name, value in found.variables.items() if not Path(value).exists()}
+    return digest_of(digests)
 
 
 def audio_digest(files: Iterable[tuple[str, str]]) -> str:

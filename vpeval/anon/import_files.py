@@ -17,6 +17,7 @@ from vpeval.anon.hook_program import Provenance, audio_digest, refuse_other
 from vpeval.audio.io import RATE, probe, read_sound, write_wave
 from vpeval.core import processes
 from vpeval.core.errors import InputError
+from vpeval.core.files import is_verifying
 from vpeval.core.locks import locked
 from vpeval.core.publish import begin_work, end_work, publish, refuse_overlap, refuse_target
 from vpeval.corpora.utterances import to_16khz
@@ -25,11 +26,13 @@ from vpeval.data.layout import first_few, is_split, read_places
 from vpeval.jobs.audio_digest import AudioFiles
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.progress import log_skipped
-from vpeval.jobs.stamps import STAMP, fingerprint, is_current, why, write_stamp
+from vpeval.jobs.stamps import STAMP, fingerprint, is_current, read_stamp, why, write_stamp
 
 log = logging.getLogger(__name__)
 _SUFFIXES = (".wav", ".flac")
 _CHUNK = 64
+_DELIVERED = "delivered"
+"""In the stamp of an imported set: digests of the files that it was made from."""
 IMPORTED = Provenance("files made elsewhere", "", "", "", 0)
 
 
@@ -73,8 +76,8 @@ def find_files(directory: Path, sources: Sequence[Path], system: str, allow_miss
 def import_set(delivery: Delivery, out: Path, overwrite: bool = False) -> list[Finding]:
     """Check, link or convert the files of a set and publish `out`; when it is up to date, do nothing and return []."""
     files = [delivery.files[utt] for utt in delivery.data.utts]
-    digest = AudioFiles(tuple((utt, str(delivery.files[utt])) for utt in delivery.data.utts)).digest
-    options = {"out": out, "trials_left_out": delivery.missing.trials, "files": digest}
+    delivered = _delivered(delivery, out)
+    options = {"out": out, "trials_left_out": delivery.missing.trials, "files": delivered["digest"]}
     made_from = fingerprint([delivery.data.path], options)
     if dry_run := current_dry_run():
         dry_run.consider(out, [out], why(out / STAMP, made_from, [out]))
@@ -104,10 +107,18 @@ def import_set(delivery: Delivery, out: Path, overwrite: bool = False) -> list[F
                 findings = list(workers.map(_import_file, todo, chunksize=_CHUNK))
         write_anonymised(delivery.data, out, new, findings, delivery.missing)
         replace(IMPORTED, audio=audio_digest((found.utt, found.sha256) for found in findings)).write(new)
-        write_stamp(new / STAMP, made_from, [new])
+        write_stamp(new / STAMP, made_from, [new], {_DELIVERED: delivered})
         publish(new, out, inputs, is_split)
         end_work(out)
     return findings
+
+
+def _delivered(delivery: Delivery, out: Path) -> dict[str, str]:
+    """Digests of the files that are to be imported: of contents, which is in the stamp of `out`, and of times."""
+    files = AudioFiles(tuple((utt, str(delivery.files[utt])) for utt in delivery.data.utts))
+    known = {} if is_verifying() else read_stamp(out / STAMP).get(_DELIVERED, {})
+    digest = known["digest"] if known.get("times") == files.times else files.digest
+    return {"digest": digest, "times": files.times}
 
 
 def report_import(delivery: Delivery, out: Path, findings: Sequence[Finding]) -> None:

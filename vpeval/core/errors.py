@@ -1,4 +1,4 @@
-"""The one exception for mistakes that a participant can fix."""
+"""The exception for mistakes that a participant can fix, and the one for corpora that are too small to be measured."""
 
 from __future__ import annotations
 
@@ -24,3 +24,7 @@ class InputError(Exception):
             place = f"{path}: " if line is None else f"{path}:{line}: "
             message = _LINE_ENDS.sub(lambda found: ascii(found[0])[1:-1], place + message)
         super().__init__(message)
+
+
+class TooFew(InputError):
+    """There are too few speakers or utterances to measure something, whatever anybody does; a run leaves it out."""

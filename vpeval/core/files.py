@@ -126,11 +126,24 @@ def file_sha256(file: str | os.PathLike[str], status: os.stat_result, again: boo
     """
     name = os.fspath(file)
     refuse_irregular(name, status)
-    return _read(name) if again else _known(name, status.st_size, status.st_mtime_ns, status.st_ino)
+    return _read(name) if again else _known(name, status.st_size, times_of(status), status.st_ino)
+
+
+def is_verifying() -> bool:
+    """Whether what was noted of files earlier must not be used: VPEVAL_VERIFY."""
+    text = os.environ.get("VPEVAL_VERIFY", "false")
+    if text not in ("true", "false"):
+        raise InputError(f"VPEVAL_VERIFY={text}: expected true or false")
+    return text == "true"
+
+
+def times_of(status: os.stat_result) -> str:
+    """When a file was changed: its content (mtime), which programs may set as they like, and anything of it (ctime)."""
+    return f"{status.st_mtime_ns} {status.st_ctime_ns}"
 
 
 @cache
-def _known(name: str, size: int, time: int, inode: int) -> str:
+def _known(name: str, size: int, times: str, inode: int) -> str:
     return _read(name)
 
 

@@ -188,6 +188,11 @@ def locate(model: Model) -> Path:
     directory = store() / model.name
     if missing := _missing(model, directory):
         raise InputError(f"{', '.join(missing)} missing; run utils/get_model.py {model.name}", directory)
+    if foreign := _foreign(model, directory):
+        # Programs that load a directory also read files that the model does not have, such as preprocessor_config.json.
+        raise InputError(
+            f"is no part of model {model.name}, and might be loaded with it; remove it", directory / foreign
+        )
     for name, sha256 in model.files.items():
         if wrong := mismatch(directory / name, f"sha256:{sha256}"):
             raise InputError(f"{wrong}; delete it and run utils/get_model.py {model.name}", directory / name)
@@ -252,6 +257,13 @@ def missing_files(model: Model) -> list[str]:
 
 def _missing(model: Model, directory: Path) -> list[str]:
     return [name for name in model.files if not (directory / name).is_file()]
+
+
+def _foreign(model: Model, directory: Path) -> str:
+    """A file in the directory of a model that is none of its own; hidden ones do not count."""
+    found = (path.relative_to(directory) for path in sorted(directory.rglob("*")) if not path.is_dir())
+    names = (str(path) for path in found if not any(part.startswith(".") for part in path.parts))
+    return next((name for name in names if name not in model.files), "")
 
 
 def _fetch_from(source: Mapping[str, Any], model: Model, missing: list[str], directory: Path) -> None:

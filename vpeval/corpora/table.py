@@ -123,7 +123,8 @@ def _reason(name: str, spk_tables: Mapping[str, Mapping[str, str]]) -> str:
 def _deal(utterances: Sequence[Utterance], groups: Sequence[str], seed: int) -> dict[str, set[str]]:
     speakers = by_speaker(utterances)
     if len(speakers) < 2 * len(groups):
-        raise InputError(f"{len(speakers)} speakers are too few for {', '.join(groups)}; two for each are needed")
+        count = f"{len(speakers)} speaker{'s are' if len(speakers) != 1 else ' is'} too few for {', '.join(groups)}"
+        raise InputError(f"{count}; two for each are needed, or nobody can be told from anybody")
     shares: dict[str, set[str]] = {group: set() for group in groups}
     turn = 0
     for gender in sorted({own[0].gender for own in speakers.values()}):

@@ -17,7 +17,7 @@ from scipy.signal import resample_poly
 from vpeval.audio.io import RATE, probe, read_sound
 from vpeval.core import processes
 from vpeval.core.errors import InputError
-from vpeval.core.files import atomic_path
+from vpeval.core.files import atomic_path, is_verifying
 from vpeval.corpora.lists import Lists
 from vpeval.corpora.protocol import Status
 from vpeval.data.directory import DataDir, Trial
@@ -147,8 +147,9 @@ def _convert(utterance: Utterance, directory: Path) -> Utterance:
     info = probe(str(source))
     if (info.rate, info.channels) == (RATE, 1) and source.suffix != ".mp3":
         return replace(utterance, seconds=info.duration)
-    target, made = directory / utterance.spk / f"{utterance.utt}.flac", source.stat().st_mtime_ns
-    if not target.is_file() or target.stat().st_mtime_ns != made:
+    target, status = directory / utterance.spk / f"{utterance.utt}.flac", source.stat()
+    made = status.st_mtime_ns
+    if not _is_made_from(target, status) or is_verifying():
         wave = to_16khz(*read_sound(str(source)))
         with atomic_path(target) as temporary:
             sf.write(temporary, wave, RATE, subtype="PCM_16", format="FLAC")
@@ -160,6 +161,14 @@ def _convert(utterance: Utterance, directory: Path) -> Utterance:
                 )
             os.utime(temporary, ns=(made, made))
     return replace(utterance, path=target, seconds=sf.info(target).frames / RATE)
+
+
+def _is_made_from(target: Path, source: os.stat_result) -> bool:
+    """Whether a file was converted from a source that nobody has touched since, whatever time it pretends."""
+    if not target.is_file():
+        return False
+    status = target.stat()
+    return status.st_mtime_ns == source.st_mtime_ns and source.st_ctime_ns <= status.st_ctime_ns
 
 
 def _sound_alike(one: Path, other: Path) -> bool:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.core.arrays import Bools, Counts, Counts32, Floats, Indices
-from vpeval.core.errors import InputError
+from vpeval.core.errors import InputError, TooFew
 from vpeval.core.files import atomic_path, column_blocks, to_number
 from vpeval.data import layout
 
@@ -431,7 +431,7 @@ def read_trials(path: StrPath) -> Trials:
         raise InputError("holds no trials; is this the right file?", path)
     for label, missing in (("target", not is_target.any()), ("nontarget", is_target.all())):
         if missing:
-            raise InputError(f"holds no {label} trials; both kinds are needed to score", path)
+            raise TooFew(f"holds no {label} trials; both kinds are needed to score", path)
     rows.refuse_repeats(path, "pair")
     return Trials(path, rows, is_target)
 

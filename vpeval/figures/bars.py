@@ -301,7 +301,9 @@ def _limits(panels: Sequence[Panel], chart: Chart) -> tuple[float, float]:
             whisker = () if chart.means or chart.nested else (record.lower, record.upper)
             ends += [end for end in (record.value, *whisker) if end is not None]
     low, high = (chart.metric.scale * edge(filter(math.isfinite, ends)) for edge in (min, max))
-    room = 0.13 * (high - low or 1)
+    if low == high:
+        high = low + chart.metric.scale
+    room = 0.13 * (high - low)
     return low - room * (low < 0), high + room * (high > 0)
 
 

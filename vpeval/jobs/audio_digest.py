@@ -1,12 +1,13 @@
 """Digests of the audio of a set, which show whether it has changed, and when to trust a stored one.
 
-Audio in the working directory counts by content, so that a copied directory is recognised; audio elsewhere, which
-others made and nobody moves along, by size and time of change. Reading a million files takes minutes, even their sizes
-take long on some disks, and a run asks often. Digests are therefore stored: that of the audio that a wav.scp names in a
-hidden file next to it, that of published audio in the stamp. A stored digest is valid while sizes and times of all
-files are the same, and in a set of more than `MANY` files while wav.scp and the directories of the audio are the same:
-until a file appears, disappears or is replaced. Only a file that is overwritten in place goes unnoticed there:
-``--verify true`` (VPEVAL_VERIFY) reads all files.
+Audio counts by content, wherever it is. Reading a million files takes minutes, even their sizes take long on some
+disks, and a run asks often. Digests are therefore stored: that of the audio that a wav.scp names in a hidden file next
+to it, that of published audio in the stamp. A stored digest is valid while sizes and times of all files are the same:
+the time of the content, and that of any change, which no program can set back, where the file system has it. In a set
+of more than `MANY` files it is valid while wav.scp and the directories of the audio are the same: until a file appears,
+disappears or is replaced. What is overwritten in place goes unnoticed there, and on file systems that have one time
+only where that was set back: ``--verify true`` (VPEVAL_VERIFY) reads all files. Next to a wav.scp of somebody else
+nothing can be stored: audio elsewhere counts by sizes and times there.
 """
 
 from __future__ import annotations
@@ -25,28 +26,20 @@ from pathlib import Path
 from typing import Any
 
 from vpeval.core.errors import InputError
-from vpeval.core.files import file_sha256, is_pipe, read_table, write_text
+from vpeval.core.files import file_sha256, is_pipe, is_verifying, read_table, times_of, write_text
 from vpeval.core.publish import INDEX
 
 MANY = 4096
 """In sets of at most so many files, all of them are always checked."""
 AUDIO_DIR = "wav"
 """The directory of the audio inside a set."""
-_VERSION = 2
+_VERSION = 3
 _READERS = 4
 _AT_A_TIME = 64
 """Files that a reader is given: one by one, handing them out would take longer than checking them."""
 _ABSENT = "absent"
 _BETWEEN_WORDS = re.compile(r"[\s<>|&;()'\"`=,]+")
 _SETTLED_SECONDS = 1.0  # a directory may change again within the resolution of its time
-
-
-def is_verifying() -> bool:
-    """Whether stored digests must not be used: VPEVAL_VERIFY."""
-    text = os.environ.get("VPEVAL_VERIFY", "false")
-    if text not in ("true", "false"):
-        raise InputError(f"VPEVAL_VERIFY={text}: expected true or false")
-    return text == "true"
 
 
 def named_audio(directory: Path) -> str:
@@ -56,24 +49,26 @@ def named_audio(directory: Path) -> str:
     """
     scp, index = directory / "wav.scp", directory / INDEX
     status = scp.stat()
-    known = [status.st_size, status.st_mtime_ns, status.st_ino]
+    known = [status.st_size, times_of(status), status.st_ino]
     found = {} if is_verifying() else _read(index)
     here = found.get("version") == _VERSION and found.get("cwd") == str(Path.cwd())
     if here and found.get("scp") == known and found.get("folders") and _unchanged(found["folders"]):
         return str(found.get("digest"))
     entries, outputs = _entries(scp)
-    files = AudioFiles(tuple(entries))
+    files = AudioFiles(tuple(entries), os.access(directory, os.W_OK))
     seen = files.times
     known_before = found.get("times") == seen and found.get("version") == _VERSION
     digest = str(found["digest"]) if known_before else files.digest
     if outputs:
         return hashlib.sha256(json.dumps([digest, outputs]).encode()).hexdigest()
     directories = _times({entry.rpartition("/")[0] or "." for _, entry in entries}) if len(entries) > MANY else {}
-    if max(directories.values(), default=0) < (time.time() - _SETTLED_SECONDS) * 1e9:
-        kept = {"version": _VERSION, "scp": known, "cwd": str(Path.cwd()), "folders": directories, "times": seen}
-        if kept != {name: found.get(name) for name in kept}:
-            with suppress(OSError):  # somebody else's directory: then all files are checked each time
-                write_text(index, json.dumps({**kept, "digest": digest}))
+    now = time.time_ns()
+    if any(abs(now - changed) < _SETTLED_SECONDS * 1e9 for changed in directories.values()):
+        directories = {}
+    kept = {"version": _VERSION, "scp": known, "cwd": str(Path.cwd()), "folders": directories, "times": seen}
+    if kept != {name: found.get(name) for name in kept} or digest != found.get("digest"):
+        with suppress(OSError):  # somebody else's directory: then all files are checked each time
+            write_text(index, json.dumps({**kept, "digest": digest}))
     return digest
 
 
@@ -96,9 +91,10 @@ def published_audio(directory: Path, believed: object = None) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class AudioFiles:
-    """Files by name and path; the status of each is read once."""
+    """Files by name and path; the status of each is read once. `reads_all`: those elsewhere count by content, too."""
 
     places: tuple[tuple[str, str], ...]
+    reads_all: bool = True
 
     @cached_property
     def times(self) -> str:
@@ -107,11 +103,12 @@ class AudioFiles:
 
     @cached_property
     def digest(self) -> str:
-        """A digest of the contents of our files and of sizes and times of others'; absent ones count as such."""
+        """A digest of the contents; absent files count as such."""
         here = f"{Path.cwd()}/"
-        ours = [n for n, (_, path) in enumerate(self.places) if not path.startswith("/") or path.startswith(here)]
+        paths = dict(enumerate(path for _, path in self.places))
+        read = [n for n, path in paths.items() if self.reads_all or not path.startswith("/") or path.startswith(here)]
         identities = list(self._sizes_and_times)
-        for place, content in zip(ours, _contents([self.places[place][1] for place in ours]), strict=True):
+        for place, content in zip(read, _contents([paths[place] for place in read]), strict=True):
             identities[place] = content
         return self._digest(identities)
 
@@ -150,7 +147,7 @@ def _size_and_time(path: str) -> str:
         status = os.stat(path)  # noqa: PTH116 (a million times)
     except OSError:
         return _ABSENT
-    return f"{status.st_size} {status.st_mtime_ns}"
+    return f"{status.st_size} {times_of(status)}"
 
 
 def _entries(scp: Path) -> tuple[list[tuple[str, str]], dict[str, str]]:

@@ -97,7 +97,8 @@ class Task:
     <work-dir> …``. `tables` are the files of the data directory that it needs besides utt2spk (None: all). `begin` puts
     into the work directory what the workers need besides their splits; `recover` saves what interrupted workers left
     there besides their shards and returns the utterances. `makes` is the word for a result in messages; `commands` make
-    targets by hand. Where a worker can use a GPU, `jobs_per_gpu` is how many of them share one (0: any number).
+    targets by hand. `made_from` gives what a target was made from, where that is known only when it is there. Where a
+    worker can use a GPU, `jobs_per_gpu` is how many of them share one (0: any number).
     """
 
     name: str
@@ -108,6 +109,7 @@ class Task:
     begin: Callable[[Target], object] = lambda target: None
     recover: Callable[[Target], Collection[str]] = lambda target: ()
     makes: str = "result"
+    made_from: Callable[[Target], Fingerprint] = lambda target: target.fingerprint
     commands: Callable[[Sequence[Target]], Sequence[Sequence[str]]] = lambda targets: ()
     jobs_per_gpu: int | None = None
 
@@ -302,7 +304,7 @@ class _Batch:
             )
         target.new.mkdir(exist_ok=True)
         self.task.finish(target, shards)
-        write_stamp(target.new / STAMP, target.fingerprint, [target.new])
+        write_stamp(target.new / STAMP, self.task.made_from(target), [target.new])
         publish(target.new, target.out, target.places, is_split)
         end_work(target.out)
 

@@ -28,13 +28,22 @@ Maker = Callable[..., object] | ModuleType | Deferred | Path
 ROOT = Path(__file__).resolve().parents[2]
 _PACKAGE = "vpeval"
 _COMPUTING = {
-    **{name: (name,) for name in ("numpy", "scipy", "torch", "torchaudio", "speechbrain", "soundfile", "librosa")},
-    **{name: (name,) for name in ("kaldiio", "onnxruntime", "vosk", "inflect", "pystoi", "speechmos")},
-    "faster_whisper": ("faster-whisper", "ctranslate2"),
+    **{name: (name,) for name in ("numpy", "scipy", "torch", "torchaudio", "soundfile", "kaldiio", "onnxruntime")},
+    **{name: (name,) for name in ("vosk", "inflect", "pystoi", "speechmos")},
+    "speechbrain": ("speechbrain", "torchaudio"),
+    "kaldi_native_fbank": ("kaldi-native-fbank",),
+    "transformers": ("transformers",),
+    "hyperpyyaml": ("hyperpyyaml",),
+    "librosa": ("librosa", "numba", "soxr"),
+    "faster_whisper": ("faster-whisper", "ctranslate2", "tokenizers"),
 }
-"""Packages whose version can change a result: distributions by the name under which they are imported."""
+"""Packages whose version can change a result, and those that they compute with, by the name under which they are
+imported."""
 _VARIABLES = {"OPENBLAS_NUM_THREADS": "1"}
 """Environment variables that can change the last digits of a result, and the value that path.sh gives them."""
+_MEASURES = "measures"
+_DRIVING = ("plan", "stages")
+"""Packages that say what is made, whose functions count where they take part in a result."""
 _MESSAGES = {"debug", "info", "warning", "error", "exception", "critical"}
 _TELLING_ANNOTATIONS = {"ClassVar", "InitVar", "KW_ONLY"}
 
@@ -86,14 +95,121 @@ def definition_of(function: Callable[..., object]) -> dict[str, str]:
 
     For the few lines of a stage that call what computes: a `partial` stands for its function, a lambda has no name.
     """
-    while isinstance(function, partial):
-        function = function.func
-    found = getattr(function, "__func__", function)
+    found = _unwrapped(function)
     name = found.__qualname__
     if "<lambda>" in name:
         raise ValueError(f"{name}: give a named function")
     tree = ast.parse(textwrap.dedent(inspect.getsource(found)))
     return {f"{_name(Path(inspect.getfile(found)).resolve())}:{name}": _digest_of(tree)}
+
+
+def driving_code(functions: Iterable[Callable[..., object]], makers: Iterable[Maker]) -> dict[str, str]:
+    """Digests of what plan and stages contribute to a result: `functions` of a stage, and all that they lead to.
+
+    Whole modules would be too much: they are about all results. So single functions, methods and constants count: those
+    of plan and stages that `functions` and the measures behind `makers` name, and those that these name in turn. A
+    method counts wherever its name appears as an attribute.
+    """
+    found: dict[str, _Definition] = {}
+    waiting: list[_Definition] = []
+    for function in functions:
+        own = _unwrapped(function)
+        file = Path(inspect.getfile(own)).resolve()
+        tree = ast.parse(textwrap.dedent(inspect.getsource(own)))
+        waiting.append(_Definition(_name(file), "", _named(tree), _attributes(tree)))
+    files = {file for maker in makers for file in closure(_file_of_maker(maker))}
+    waiting += [_mentions(file, file.stat().st_mtime_ns) for file in sorted(files) if _folder(file) == _MEASURES]
+    parts = {file: _definitions(file, file.stat().st_mtime_ns) for file in _driving_files()}
+    members: dict[str, list[_Definition]] = {}
+    for part in parts.values():
+        for name, one in part.members:
+            members.setdefault(name, []).append(one)
+    while waiting:
+        now = waiting.pop()
+        leads = [one for name in now.attributes for one in members.get(name, ())]
+        own_part = parts.get(ROOT / now.place.partition(":")[0])
+        for name in now.names if own_part else ():
+            place = own_part.imports.get(name, (ROOT / now.place.partition(":")[0], name)) if own_part else None
+            if place and (other := parts.get(place[0])) and place[1] in other.tops:
+                leads.append(other.tops[place[1]])
+        for one in leads:
+            if one.place not in found:
+                found[one.place] = one
+                waiting.append(one)
+    return {place: one.digest for place, one in found.items()}
+
+
+def _unwrapped(function: Callable[..., object]) -> Callable[..., object]:
+    while isinstance(function, partial):
+        function = function.func
+    found: Callable[..., object] = getattr(function, "__func__", function)
+    return found
+
+
+class _Definition(NamedTuple):
+    """A function, method or constant: where it is, a SHA-256 of what it computes, and what it names."""
+
+    place: str
+    digest: str
+    names: frozenset[str]
+    attributes: frozenset[str]
+
+
+class _Part(NamedTuple):
+    """A module of plan or stages: what is defined at its top, the methods of its classes, and what it imports."""
+
+    tops: dict[str, _Definition]
+    members: tuple[tuple[str, _Definition], ...]
+    imports: dict[str, tuple[Path, str]]
+
+
+def _folder(file: Path) -> str:
+    return file.parent.name if file.parent.parent == ROOT / _PACKAGE else ""
+
+
+def _driving_files() -> list[Path]:
+    return [file for folder in _DRIVING for file in sorted((ROOT / _PACKAGE / folder).glob("*.py"))]
+
+
+@cache
+def _definitions(file: Path, changed: int) -> _Part:
+    """What a module defines, in the state of a time."""
+    tree = ast.parse(file.read_bytes())
+    tops, members = dict[str, _Definition](), list[tuple[str, _Definition]]()
+    imports: dict[str, tuple[Path, str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and (source := _file_of(node.module)):
+            imports |= {alias.asname or alias.name: (source, alias.name) for alias in node.names}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            tops[node.name] = _definition(file, node.name, node)
+        elif isinstance(node, ast.ClassDef):
+            methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+            members += [(one.name, _definition(file, f"{node.name}.{one.name}", one)) for one in methods]
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if isinstance(target, ast.Name):
+                    tops[target.id] = _definition(file, target.id, node)
+    return _Part(tops, tuple(members), imports)
+
+
+def _definition(file: Path, name: str, node: ast.stmt) -> _Definition:
+    names, attributes = _named(node), _attributes(node)
+    return _Definition(f"{_name(file)}:{name}", _digest_of(ast.Module([node], [])), names, attributes)
+
+
+@cache
+def _mentions(file: Path, changed: int) -> _Definition:
+    tree = ast.parse(file.read_bytes())
+    return _Definition(_name(file), "", frozenset(), _attributes(tree))
+
+
+def _named(tree: ast.AST) -> frozenset[str]:
+    return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+
+
+def _attributes(tree: ast.AST) -> frozenset[str]:
+    return frozenset(node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute))
 
 
 def program_digest(file: Path) -> str:

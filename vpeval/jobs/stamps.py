@@ -3,10 +3,9 @@
 A step compares the fingerprint of what it is about to do with the one in the stamp next to its outputs: equal, and the
 outputs untouched, means that there is nothing to do. A fingerprint is made of options, inputs, code
 (`vpeval.jobs.code`) and the versions of packages that compute. Files count by content, under names relative to the
-folder of the run, so that a folder that was copied or moved is recognised; large files and corpora elsewhere count by
-size and time of change. What was read once is not read again while size and time are the same, and the audio of a set
-counts by one digest (`vpeval.jobs.audio_digest`), so that asking about a million utterances takes a moment. With
-VPEVAL_VERIFY=true everything is read again.
+folder of the run, so that a folder that was copied or moved is recognised. What was read once is not read again while
+size and times are the same, and the audio of a set counts by one digest (`vpeval.jobs.audio_digest`), so that asking
+about a million utterances takes a moment. With VPEVAL_VERIFY=true everything is read again.
 
 With VPEVAL_ACCEPT_CODE=true, outputs whose code or packages alone have changed are kept: the stamp takes note of what
 was accepted, and the results say so.
@@ -27,7 +26,7 @@ from typing import Any
 
 from vpeval.core.config import read_yaml
 from vpeval.core.errors import InputError
-from vpeval.core.files import file_sha256, refuse_irregular, write_text
+from vpeval.core.files import file_sha256, is_verifying, refuse_irregular, times_of, write_text
 from vpeval.core.publish import STAMP as STAMP
 from vpeval.jobs import audio_digest
 from vpeval.jobs.code import Maker, code_of, program_digest, software_of
@@ -42,6 +41,8 @@ WHY = "VPEVAL_WHY"
 ACCEPT_CODE = "VPEVAL_ACCEPT_CODE"
 """Set to true, what was made by other code, or with other versions of packages, is kept."""
 _LARGE = 4 << 20
+_REMEMBERED = Path("exp/.digests.json")
+"""Digests of large files that no stamp lists, by path."""
 _LISTED = 3
 _COMING = "to be made"
 _AUDIO = {".wav", ".flac", ".ogg", ".opus", ".mp3"}
@@ -181,7 +182,7 @@ def changed_output(stamp: Path, outputs: Sequence[Path]) -> Path | None:
     Files that were added since do not count. Where only times differ, as after a copy, the stamp takes note.
     """
     found = read_stamp(stamp)
-    believed: Mapping[str, Any] = {} if audio_digest.is_verifying() else found
+    believed: Mapping[str, Any] = {} if is_verifying() else found
     files, audio = _listing(outputs, believed.get("files")), _audio(outputs, believed.get("audio"))
     before, now = _contents(found.get("files"), found.get("audio")), _contents(files, audio)
     if before is None or now is None:
@@ -207,7 +208,7 @@ def _lost(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
 
 def _is_untouched(stamp: Path, found: Mapping[str, Any], outputs: Sequence[Path]) -> bool:
     """Whether outputs are as a stamp says; where only times differ, as after a copy, the stamp takes note."""
-    believed: Mapping[str, Any] = {} if audio_digest.is_verifying() else found
+    believed: Mapping[str, Any] = {} if is_verifying() else found
     files, audio = _listing(outputs, believed.get("files")), _audio(outputs, believed.get("audio"))
     if _contents(files, audio) != _contents(found.get("files"), found.get("audio")):
         return False
@@ -264,17 +265,46 @@ def _files(path: Path) -> Iterator[Path]:
         yield from (Path(root) / name for name in sorted(names) if not name.startswith("."))
 
 
-def _identity(file: Path, by_content: bool = True) -> str:
-    """The content of a file; else, of a large one, its size and time of change."""
+def content_digest(file: Path) -> str:
+    """The SHA-256 of a file; that of a large one that was read before is known while nothing has touched it."""
     status = file.stat()
     refuse_irregular(file, status)
-    if not by_content and (status.st_size > _LARGE or file.suffix in _AUDIO):
-        return f"{status.st_size} {status.st_mtime_ns}"
+    if status.st_size <= _LARGE:
+        return file_sha256(file, status, again=is_verifying())
+    return _stamped(file, status) or _remembered(file, status)
+
+
+def _identity(file: Path, by_content: bool = True) -> str:
+    """The content of a file; else, of audio, its size and times."""
+    status = file.stat()
+    refuse_irregular(file, status)
+    if not by_content and file.suffix in _AUDIO:
+        return f"{status.st_size} {times_of(status)}"
     if file.suffix in _READERS and (found := _content_digest(file, status.st_size, status.st_mtime_ns)):
         return found
-    if status.st_size > _LARGE and (known := _stamped(file, status)):
-        return known
-    return file_sha256(file, status, again=audio_digest.is_verifying())
+    return content_digest(file)
+
+
+def _remembered(file: Path, status: os.stat_result) -> str:
+    """The SHA-256 of a large file, kept in the folder of the run, or weights would be read whenever a run begins."""
+    name, seen = str(file.resolve()), [status.st_size, times_of(status), status.st_ino]
+    known = {} if is_verifying() else _read_remembered()
+    if (before := known.get(name)) and before[:-1] == seen:
+        return str(before[-1])
+    digest = file_sha256(file, status, again=is_verifying())
+    if _REMEMBERED.parent.is_dir() and not current_dry_run():
+        others = {name: entry for name, entry in _read_remembered().items() if Path(name).exists()}
+        with suppress(OSError):  # a full disk, or somebody else's: then it is read again
+            write_text(_REMEMBERED, json.dumps({**others, name: [*seen, digest]}, indent=0) + "\n")
+    return digest
+
+
+def _read_remembered() -> dict[str, list[Any]]:
+    try:
+        found = json.loads(_REMEMBERED.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {name: entry for name, entry in found.items() if isinstance(entry, list)} if isinstance(found, dict) else {}
 
 
 @cache
@@ -296,9 +326,9 @@ _READERS = {".yaml": _settings_digest, ".py": program_digest}
 
 def _stamped(file: Path, status: os.stat_result) -> str:
     """The SHA-256 in the stamp of the directory that a file was published in, if it is as it was then."""
-    files = {} if audio_digest.is_verifying() else read_stamp(file.parent / STAMP).get("files", {})
+    files = {} if is_verifying() else read_stamp(file.parent / STAMP).get("files", {})
     known = files.get(f"0/{file.name}") if isinstance(files, dict) else None
-    seen = [status.st_size, status.st_mtime_ns]
+    seen = [status.st_size, times_of(status)]
     return str(known[2]) if isinstance(known, list) and len(known) == 3 and known[:2] == seen else ""
 
 
@@ -310,12 +340,12 @@ def _listing(outputs: Sequence[Path], believed: object) -> dict[str, list[object
             # Relative to the output, which may be stamped under a temporary name and then renamed.
             name = f"{number}/{file.relative_to(output)}"
             status = file.stat()
-            seen = [status.st_size, status.st_mtime_ns]
+            seen = [status.st_size, times_of(status)]
             before = believed.get(name) if isinstance(believed, dict) else None
             if isinstance(before, list) and before[:2] == seen:
                 listing[name] = before
             else:
-                listing[name] = [*seen, file_sha256(file, status, again=audio_digest.is_verifying())]
+                listing[name] = [*seen, file_sha256(file, status, again=is_verifying())]
     return listing
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from vpeval.core.errors import InputError
 from vpeval.core.locks import locked
 from vpeval.core.publish import WRITTEN
-from vpeval.jobs.code import Maker, definition_of
+from vpeval.jobs.code import Maker, definition_of, driving_code
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.progress import log_skipped
 from vpeval.jobs.stamps import NOT_MADE, STAMP, Fingerprint, fingerprint, is_current, why, write_stamp
@@ -47,7 +47,8 @@ class Step:
     def fingerprint(self) -> Fingerprint:
         """What it would be made from now."""
         found = fingerprint(self.inputs, self.options, self.makers)
-        return replace(found, code=found.code | definition_of(self.make))
+        driving = driving_code((self.make, type(self).making), self.makers)
+        return replace(found, code=found.code | driving | definition_of(self.make))
 
     @property
     def outputs(self) -> list[Path]:

@@ -34,7 +34,7 @@ from pathlib import Path
 import numpy as np
 
 from vpeval.anon.anonymised_set import read_missing
-from vpeval.core.errors import InputError
+from vpeval.core.errors import InputError, TooFew
 from vpeval.core.files import read_table, write_text
 from vpeval.data.layout import first_few
 from vpeval.data.text import NORMALIZERS
@@ -224,7 +224,7 @@ def compare(versions: Versions, others: Sequence[Versions] = ()) -> Similarity:
             f"does not hold the utterances of {original.directory}; extract both again", anonymised.directory
         )
     if len(original.speakers) < 2 or original.counts.max() < 2:
-        raise InputError("needs two speakers, and two utterances of one of them, to be audited", original.directory)
+        raise TooFew("needs two speakers, and two utterances of one of them, to be audited", original.directory)
     o, a, owners = directions(original.vectors), directions(anonymised.vectors), original.owners
     return Similarity(
         _gap(o, o, owners),

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vpeval.asv.backend import Comparison, Cosine, read_comparison
-from vpeval.core.errors import InputError
+from vpeval.core.errors import InputError, TooFew
 from vpeval.core.files import atomic_path
 from vpeval.data.layout import first_few
 from vpeval.embeddings.speaker_vectors import Embeddings, read_embeddings, read_pooled, split
@@ -130,7 +130,7 @@ def score_srd(
     place = references.find(inputs)
     n = len(references.speakers)
     if n < 2:
-        raise InputError("similarity ranks need at least two reference speakers", references.directory / "utt2spk")
+        raise TooFew("similarity ranks need at least two reference speakers", references.directory / "utt2spk")
     known, heard = comparison.enroll(references, np.arange(n)), comparison.test(inputs.vectors)
     rivals = count_rivals(known, heard, place[inputs.owners], comparison.similarity)
     ranks = Ranks.from_rivals(rivals, inputs.owners, len(inputs.speakers), n, ties)
@@ -156,12 +156,10 @@ def split_pool(pooled: Embeddings, n_inputs: int, seed: int) -> tuple[Embeddings
     halves = split(pooled, n_inputs, seed)
     kept = len(pooled.speakers) - len(halves.left_out)
     if kept < 2:
-        most = max(1, int(sorted(pooled.counts)[-2:][0]) - 1)
-        message = (
-            f"fewer than two speakers have more than {n_inputs} utterances, as many as inputs are asked for; try "
-            f"{most} (--srd-inputs of run.sh)"
-        )
-        raise InputError(message, pooled.directory)
+        most = int(sorted(pooled.counts)[-2]) - 1 if len(pooled.speakers) > 1 else 0
+        lack = f"fewer than two speakers have more than {n_inputs} utterances, as many as inputs are asked for"
+        remedy = f"try {most} (--srd-inputs of run.sh)" if most else "rank disclosure cannot be measured"
+        raise TooFew(f"{lack}; {remedy}", pooled.directory)
     log.info("%d inputs of %d speakers; %d speakers left out", len(halves.inputs), kept, len(halves.left_out))
     return pooled.select(halves.references), pooled.select(halves.inputs)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from vpeval.core.arrays import Bools, Counts, Floats
-from vpeval.core.errors import InputError
+from vpeval.core.errors import InputError, TooFew
 from vpeval.core.seeds import generator
 from vpeval.data.attributes import Attribute, combined, read_attributes, read_tables, shared_tables
 from vpeval.embeddings.speaker_vectors import Embeddings, join, read_embeddings, read_pooled
@@ -107,7 +107,7 @@ def utterance_groups(
     if sizes.everything:
         found.append(UtteranceGroup(None, among))
     if not found:
-        raise InputError(f"too few utterances for any L; give a smaller number to {sizes.option}", test.directory)
+        raise TooFew(f"too few utterances for any L; give a smaller number to {sizes.option}", test.directory)
     return found
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from vpeval.asv.backend import Comparison
 from vpeval.core.arrays import Floats
-from vpeval.core.errors import InputError
+from vpeval.core.errors import InputError, TooFew
 from vpeval.embeddings.speaker_vectors import Embeddings
 from vpeval.measures.base import Measure, Scorer, Scores, SpeakerValue, option
 from vpeval.measures.legal import (
@@ -141,7 +141,7 @@ def score_linkability(
     warn_about_shared_utts(enroll, test)
     n_all = len(enroll.speakers)
     if n_all < 2:
-        raise InputError("linkability needs at least two enrolment speakers", enroll.directory / "utt2spk")
+        raise TooFew("linkability needs at least two enrolment speakers", enroll.directory / "utt2spk")
     sizes = options.n_enroll.up_to(n_all, f"enrolment speakers in {enroll.directory}")
     parts = utterance_groups(options.n_utts, test, enrolled)
     references = comparison.enroll(enroll, np.arange(n_all))

@@ -110,7 +110,7 @@ def _matrices(data: Pairs, condition: str, modes: tuple[str, ...], source: objec
     try:
         matrices = data.matrices(condition, modes)
     except InputError as error:
-        raise InputError(str(error), str(source)) from None
+        raise type(error)(str(error), str(source)) from None
     if single := [data.names[i] for i in np.flatnonzero(np.isnan(np.diag(matrices[0])))]:
         logging.warning(f"{source}: speakers with one utterance are not on the diagonal: {' '.join(single)}")
     return matrices

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.core.arrays import Bools, Counts, Floats
-from vpeval.core.errors import InputError
+from vpeval.core.errors import TooFew
 from vpeval.metrics.scores import PooledScores, pav_starts, pool
 from vpeval.metrics.similarity import matrix_of_sums
 
@@ -161,11 +161,11 @@ class _Calibration:
 def _calibrate(scores: AllScores, halved: bool, names: Sequence[str]) -> _Calibration:
     """Laplace-smoothed PAV on the pairs that count."""
     if len(names) == 1:
-        raise InputError(f"no pair of two speakers, only '{names[0]}'; two speakers or more are needed")
+        raise TooFew(f"no pair of two speakers, only '{names[0]}'; two speakers or more are needed")
     own = [(part, scores.own(part, halved)) for part in scores.parts]
     targets = _count(scores.cell[part, part][counts] for part, counts in own)
     if not targets.any():
-        raise InputError("no pair of two utterances of one speaker; score speakers with two utterances or more")
+        raise TooFew("no pair of two utterances of one speaker; score speakers with two utterances or more")
     nontargets = _count(scores.cell[region].ravel() for region in scores.of_others(halved))
     is_open = _may_bend(targets, nontargets)
     closed = np.flatnonzero((targets + nontargets > 0) & ~is_open)

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vpeval.core.arrays import Bools, Counts, Floats, Indices
-from vpeval.core.errors import InputError
+from vpeval.core.errors import InputError, TooFew
 from vpeval.core.seeds import generator
 from vpeval.metrics.intervals import RESAMPLES, Estimate, multiplicities, studentised_interval, too_few
 from vpeval.metrics.scores import pool
@@ -62,7 +62,7 @@ def similarity_matrix(
     row, column, score = speaker[pairs.first[used]], speaker[pairs.second[used]], pairs.score[used]
     same = row == column
     if not same.any():
-        raise InputError("no pair of two utterances of one speaker; score speakers with two utterances or more")
+        raise TooFew("no pair of two utterances of one speaker; score speakers with two utterances or more")
     llr = _calibrate(score, same, names)
     n = len(names)
     total: Floats = np.bincount(row * n + column, llr, n * n).reshape(n, n).astype(np.float64, copy=False)
@@ -102,7 +102,7 @@ def voice_similarity(matrices: Mapping[str, Floats], resamples: int = RESAMPLES,
     speakers = len(matrices["oo"])
     observed = _metrics(matrices, np.ones((1, speakers), dtype=np.int64))
     if observed[0, 0] == 0:
-        raise InputError("the original voices cannot be told apart: G_VD and DeID are undefined; check the oo scores")
+        raise TooFew("the original voices cannot be told apart: G_VD and DeID are undefined; check the oo scores")
     samples, redrawn = _resample(matrices, resamples, seed)
     drawn = {"resamples": resamples, "redrawn": redrawn, "seed": seed}
     names: list[tuple[str, dict[str, object]]] = [("d_diag", {"matrix": condition}) for condition in CONDITIONS]
@@ -142,7 +142,7 @@ def _metrics(matrices: Mapping[str, Floats], drawn: Counts) -> Floats:
 def _calibrate(score: Floats, same: Bools, names: Sequence[str]) -> Floats:
     """Log-likelihood ratio of every score, by Laplace-smoothed PAV."""
     if same.all():
-        raise InputError(f"no pair of two speakers, only '{names[0]}'; two speakers or more are needed")
+        raise TooFew(f"no pair of two speakers, only '{names[0]}'; two speakers or more are needed")
     pooled = pool(score[same], score[~same])
     return pooled.laplace_llr[np.searchsorted(pooled.score, score)]
 

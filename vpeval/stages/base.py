@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
-from vpeval.core.errors import InputError
+from vpeval.core.errors import InputError, TooFew
+from vpeval.core.files import write_text
 from vpeval.core.lazy import modules_of
 from vpeval.jobs.dry_run import current_dry_run
 from vpeval.jobs.stamps import stale_source
@@ -19,6 +21,8 @@ from vpeval.plan.plan import Plan, Settings
 log = logging.getLogger(__name__)
 LIMITS = Path("conf/verdict.yaml")
 """The limits of audit, report and comparison."""
+LEFT_OUT = "left_out.txt"
+"""In the directory of a result without numbers: why it has none."""
 _MAKERS = {"asv": 4, "embeddings": 5, "runs": 6, "decode": 10, "asr": 10, "emotions": 10, "ser": 10, "f0": 10, "lm": 10}
 """The stages that make what is in directories of these names."""
 
@@ -56,9 +60,28 @@ def step_of(result: Result) -> Step:
             **result.tags,
         },
         makers=(type(result),),
-        make=result.make,
+        make=partial(make_or_leave_out, result),
         commands=result.commands,
     )
+
+
+def make_or_leave_out(result: Result, out: Path) -> str:
+    """Make a result; of a corpus that is too small for it, a table without numbers and a note that says why."""
+    (out / LEFT_OUT).unlink(missing_ok=True)
+    try:
+        return result.make(out)
+    except TooFew as error:
+        for name in result.files:
+            write_text(out / name, "")
+        write_text(out / LEFT_OUT, f"{error}\n")
+        log.warning(f"{out}: left out: {error}")
+        return "no numbers"
+
+
+def why_left_out(out: Path) -> str:
+    """Why a result has no numbers; empty where it has."""
+    note = out / LEFT_OUT
+    return note.read_text(encoding="utf-8").strip() if note.is_file() else ""
 
 
 def make_results(found: Sequence[Result]) -> None:

@@ -28,7 +28,7 @@ from vpeval.records.names import ACCEPTED_CODE, ORIGINAL, remarks
 from vpeval.records.record import Record, read_records
 from vpeval.results.latex import write_latex
 from vpeval.results.load import load
-from vpeval.stages.base import LIMITS, data_words, refuse_outdated, results, step_of
+from vpeval.stages.base import LIMITS, data_words, refuse_outdated, results, step_of, why_left_out
 from vpeval.stages.origin import made_by, with_origin
 
 log = logging.getLogger(__name__)
@@ -48,6 +48,13 @@ def run(plan: Plan) -> None:
         return
     if not dry_run:
         collect(plan)
+        if not is_verified(plan):
+            log.warning(
+                "%s has no verification results, which the files of the challenge, figures, report and comparison are "
+                "about; its numbers are in %s", plan.system, plan.run / TABLE,
+            )  # fmt: skip
+            _summarise(plan)
+            return
     found = tables(plan)
     compared = [table for table, reason in found.items() if not reason]
     left_out = [reason for reason in found.values() if reason]
@@ -80,6 +87,8 @@ def collect(plan: Plan) -> None:
             continue
         step.require()
         refuse_outdated(step.inputs)
+        if reason := why_left_out(step.out):
+            log.warning("%s has no numbers: %s", step.out, reason)
         way = os.path.relpath(step.out, plan.run)
         accepted = sorted(accepted_code(step.out))
         for record in read_records(step.out / RECORDS):
@@ -94,6 +103,11 @@ def collect(plan: Plan) -> None:
     table = "".join(record.to_json() + "\n" for record in records)
     if not (plan.run / TABLE).is_file() or (plan.run / TABLE).read_text(encoding="utf-8") != table:
         write_text(plan.run / TABLE, table)
+
+
+def is_verified(plan: Plan) -> bool:
+    """Whether a table has numbers of speaker verification: a corpus of one speaker has none."""
+    return any(record.attacker == plan.main.name for record in read_records(plan.run / TABLE))
 
 
 def _listened(plan: Plan) -> list[Record]:
@@ -347,6 +361,8 @@ def _summarise(plan: Plan) -> None:
     sys.stdout.write(summary.render(records, plan.edition))
     for remark in remarks(records):
         log.warning(remark)
+    if not is_verified(plan):
+        return
     first = plan.run / result_files(plan)[0]
     log.info("results: %s, %s, latex/, figures/; all systems: %s", first, TABLE, plan.exp / "comparison/index.html")
     log.info("report:  %s", plan.run / "report.html")

@@ -14,7 +14,7 @@ from vpeval.anon import hook_input, hook_program
 from vpeval.audio.io import Inspected
 from vpeval.core import models
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
+from vpeval.core.files import is_verifying, write_text
 from vpeval.core.locks import locked
 from vpeval.corpora.prepare import prepare
 from vpeval.corpora.protocol import protocol_file
@@ -61,6 +61,15 @@ class DataStep(Step):
         absent = absent_sets(recipe, self.out)
         note = [file] if (file := protocol_file(self.out, recipe)).is_file() else []
         return [*(self.out / name for name in self.files if name not in absent), *note]
+
+    def why(self) -> str:
+        """Why the sets have to be made again; only that can show whether a corpus elsewhere is what it was."""
+        read_again = "a corpus elsewhere is read again (--verify)"
+        return super().why() or (read_again if is_verifying() and not self.plan.is_ours else "")
+
+    def is_current(self) -> bool:
+        """Whether there is nothing to do."""
+        return not self.why()
 
     @property
     def lock(self) -> Path:

@@ -15,7 +15,7 @@ from vpeval.plan.plan import Plan
 from vpeval.results.load import load
 from vpeval.stages.base import require_outputs
 from vpeval.stages.origin import made_by, refuse_other_data
-from vpeval.stages.results import TABLE, ranked_words
+from vpeval.stages.results import TABLE, is_verified, ranked_words
 from vpeval.submission.check import REQUIREMENT, check
 from vpeval.submission.pack import Contents, pack, read_description
 
@@ -29,6 +29,9 @@ def run(plan: Plan) -> None:
     anonymised = [plan.anonymised(name) for name in plan.recipe.voice_sets]
     require_outputs(3, *originals, *anonymised)
     require_outputs(11, plan.run / TABLE)
+    if not is_verified(plan):
+        logging.warning("no submission package: there are no verification results")
+        return
     if incomplete := [name for name in plan.recipe.voice_sets if read_missing(plan.anonymised(name)).utts]:
         logging.warning(f"no submission package: files of {first_few(incomplete)} are missing")
         return

@@ -25,7 +25,7 @@ from vpeval.core.models import unreachable
 from vpeval.core.processes import inspect_machine, parent_death_hook
 from vpeval.data.layout import first_few
 from vpeval.editions.base import editions
-from vpeval.jobs.code import code_of, software_of
+from vpeval.jobs.code import code_of, driving_code, software_of
 from vpeval.jobs.dry_run import dry_run
 from vpeval.jobs.progress import Usage, write_usage
 from vpeval.metrics.intervals import RESAMPLES
@@ -107,7 +107,7 @@ def read_code_once() -> None:
     from vpeval.stages.base import measure_modules
 
     makers = measure_modules()
-    code_of(makers), software_of(makers)
+    code_of(makers), software_of(makers), driving_code((), makers)
     gc.freeze()  # or the collector would copy it into every stage
 
 

@@ -111,12 +111,7 @@ def driving_code(functions: Iterable[Callable[..., object]], makers: Iterable[Ma
     method counts wherever its name appears as an attribute.
     """
     found: dict[str, _Definition] = {}
-    waiting: list[_Definition] = []
-    for function in functions:
-        own = _unwrapped(function)
-        file = Path(inspect.getfile(own)).resolve()
-        tree = ast.parse(textwrap.dedent(inspect.getsource(own)))
-        waiting.append(_Definition(_name(file), "", _named(tree), _attributes(tree)))
+    waiting = [_mentions_of(_unwrapped(function)) for function in functions]
     files = {file for maker in makers for file in closure(_file_of_maker(maker))}
     waiting += [_mentions(file, file.stat().st_mtime_ns) for file in sorted(files) if _folder(file) == _MEASURES]
     parts = {file: _definitions(file, file.stat().st_mtime_ns) for file in _driving_files()}
@@ -188,7 +183,7 @@ def _definitions(file: Path, changed: int) -> _Part:
             members += [(one.name, _definition(file, f"{node.name}.{one.name}", one)) for one in methods]
         elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                if isinstance(target, ast.Name):
+                if isinstance(target, ast.Name) and target.id != "log":
                     tops[target.id] = _definition(file, target.id, node)
     return _Part(tops, tuple(members), imports)
 
@@ -196,6 +191,12 @@ def _definitions(file: Path, changed: int) -> _Part:
 def _definition(file: Path, name: str, node: ast.stmt) -> _Definition:
     names, attributes = _named(node), _attributes(node)
     return _Definition(f"{_name(file)}:{name}", _digest_of(ast.Module([node], [])), names, attributes)
+
+
+@cache
+def _mentions_of(function: Callable[..., object]) -> _Definition:
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    return _Definition(_name(Path(inspect.getfile(function)).resolve()), "", _named(tree), _attributes(tree))
 
 
 @cache

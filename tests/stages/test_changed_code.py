@@ -12,7 +12,7 @@ from toy_recipe import ROOT, make_toy
 from vpeval.core.files import read_table, write_table
 from vpeval.core.lazy import Deferred, modules_of
 from vpeval.jobs import code
-from vpeval.jobs.code import code_of
+from vpeval.jobs.code import code_of, driving_code
 from vpeval.jobs.steps import Step
 from vpeval.measures.base import Result
 from vpeval.networks.configs import encoder_makers
@@ -33,7 +33,13 @@ MEASURES = {
 }
 """What the directories of the results of a measure are called."""
 DRIVING = ("vpeval/plan/", "vpeval/stages/")
-PLANNED = (*DRIVING, "vpeval/asv/attackers.py", "vpeval/core/run_names.py", "vpeval/editions/")
+PLANNED = (
+    *DRIVING,
+    "vpeval/asv/attackers.py",
+    "vpeval/records/names.py",
+    "vpeval/core/run_names.py",
+    "vpeval/editions/",
+)
 """What these decide is an input or an option of a result, and counts as such."""
 
 
@@ -154,7 +160,7 @@ def test_every_function_of_plan_and_stages_that_is_called_while_a_result_is_made
         driving = {
             name.removeprefix(f"{ROOT}/") for name in called if name.startswith(tuple(f"{ROOT}/{p}" for p in DRIVING))
         }
-        known = step.fingerprint.code.keys()
+        known = driving_code((step.make, type(step).making), step.makers).keys()
         unknown = {name for name in driving if name not in known and not name.endswith((":<module>", ">"))}
         assert not unknown, f"{step.out.name} depends on {unknown}"
 

@@ -13,7 +13,7 @@ import hashlib
 import inspect
 import os
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
@@ -111,10 +111,11 @@ def driving_code(functions: Iterable[Callable[..., object]], makers: Iterable[Ma
     method counts wherever its name appears as an attribute.
     """
     found: dict[str, _Definition] = {}
-    waiting = [_mentions_of(_unwrapped(function)) for function in functions]
+    parts = {file: _definitions(file, file.stat().st_mtime_ns) for file in _driving_files()}
+    waiting = [_own_definition(_unwrapped(function), parts) for function in functions]
+    found |= {one.place: one for one in waiting if one.digest}
     files = {file for maker in makers for file in closure(_file_of_maker(maker))}
     waiting += [_mentions(file, file.stat().st_mtime_ns) for file in sorted(files) if _folder(file) == _MEASURES]
-    parts = {file: _definitions(file, file.stat().st_mtime_ns) for file in _driving_files()}
     members: dict[str, list[_Definition]] = {}
     for part in parts.values():
         for name, one in part.members:
@@ -191,6 +192,17 @@ def _definitions(file: Path, changed: int) -> _Part:
 def _definition(file: Path, name: str, node: ast.stmt) -> _Definition:
     names, attributes = _named(node), _attributes(node)
     return _Definition(f"{_name(file)}:{name}", _digest_of(ast.Module([node], [])), names, attributes)
+
+
+def _own_definition(function: Callable[..., object], parts: Mapping[Path, _Part]) -> _Definition:
+    """The definition of a function of plan or stages, or of that around it; of any other, what it mentions."""
+    file, name = _file_of(function.__module__), function.__qualname__.partition(".<locals>")[0]
+    if file and (part := parts.get(file)):
+        place = f"{_name(file)}:{name}"
+        everything = (*part.tops.values(), *(one for _, one in part.members))
+        if own := next((one for one in everything if one.place == place), None):
+            return own
+    return _mentions_of(function)
 
 
 @cache

@@ -1,13 +1,18 @@
 """The figure of a McAdams frame: poles of a known filter, and where they go."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.signal import lfilter
 
+from vpeval.audio.io import write_wave
 from vpeval.figures.mcadams_chart import analyse_frame, envelope, mcadams_figure
 
+ROOT = Path(__file__).parents[2]
 RATE = 16000
 
 
@@ -54,5 +59,19 @@ def test_the_figure_has_angles_envelopes_and_poles_of_every_coefficient():
 
 
 def test_the_picture_of_the_docs_is_there():
-    root = Path(__file__).parents[2]
-    assert (root / "docs/img/mcadams.png").is_file() and "img/mcadams.png" in (root / "docs/hooks.md").read_text()
+    assert (ROOT / "docs/img/mcadams.png").is_file() and "img/mcadams.png" in (ROOT / "docs/hooks.md").read_text()
+
+
+def test_the_script_writes_the_figure_and_names_a_wrong_coefficient(tmp_path):
+    write_wave(tmp_path / "a.wav", resonance(0.7).astype(np.float32))
+    command = [sys.executable, str(ROOT / "local/plot_mcadams.py")]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def run(*words):
+        return subprocess.run([*command, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+
+    assert run("--alpha", "0.8", "a.wav", "out").returncode == 0
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"mcadams.svg", "mcadams.pdf", "mcadams.png"}
+    failed = run("--alpha", "0.8,x", "a.wav", "other")
+    assert failed.returncode == 1 and "--alpha 0.8,x: give up to six" in failed.stderr
+    assert not (tmp_path / "other").exists()

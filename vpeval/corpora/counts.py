@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import compress
 
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import GENDERS
@@ -26,7 +27,7 @@ class Counts:
     def cells(self) -> list[str]:
         """The numbers as cells of a table."""
         numbers = ["–" if n is None else f"{n:,}" for n in (self.speakers, self.utts, self.targets, self.nontargets)]
-        return [*numbers, "–" if self.hours is None else f"{self.hours:,.0f}"]
+        return [*numbers, "–" if self.hours is None else f"{self.hours:,.{0 if self.hours >= 10 else 1}f}"]
 
 
 @dataclass(frozen=True)
@@ -129,12 +130,18 @@ def count(data: DataDir, gender: str = "") -> Counts:
 
 
 def render(rows: Iterable[Row]) -> str:
-    """The table of expected and found numbers; where they differ, the line ends with a mark."""
-    names = ("speakers", "utts", "target", "nontarget", "hours")
+    """The table of expected and found numbers; where they differ, the line ends with a mark.
+
+    What none of the sets is expected to have a number of has no column.
+    """
+    rows = list(rows)
+    expected = list(zip(*(row.expected.cells() for row in rows), strict=True))
+    shown = [any(cell != "–" for cell in column) for column in expected]
+    names = compress(("speakers", "utts", "target", "nontarget", "hours"), shown)
     head = ["set", "gender", *(word for name in names for word in (name, "found")), ""]
     body = []
     for row in rows:
-        pairs = zip(row.expected.cells(), row.found.cells(), strict=True)
+        pairs = compress(zip(row.expected.cells(), row.found.cells(), strict=True), shown)
         mark = "" if row.agrees else "differs"
         body.append([row.name, row.gender or "f+m", *(cell for pair in pairs for cell in pair), mark])
     widths = [max(len(line[i]) for line in (head, *body)) for i in range(len(head))]

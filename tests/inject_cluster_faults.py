@@ -230,15 +230,15 @@ FAULTS = (
     Fault("node killed", kill_node, "was lost with its node"),
     Fault("slurmd killed, its tasks go on", kill_slurmd, "was lost with its node"),
     Fault("node drained", drain),
-    Fault("one task cancelled", cancel_one, "was cancelled; submitted again"),
+    Fault("one task cancelled", cancel_one, "was cancelled; submitted again", short=True),
     Fault("all tasks cancelled", cancel_all, "was cancelled, and no other is left"),
     Fault("controller restarted", restart_controller, "does not answer"),
     Fault("controller restarted without its state", forget_jobs, "is not known to Slurm any more", short=True),
     Fault("task hangs", hang, "hung on", settings=(("hang_seconds", 4),)),
-    Fault("task out of memory", run_out_of_memory, "needed more than its memory", options=" --mem 250M"),
+    Fault("task out of memory", run_out_of_memory, "needed more than its memory", " --mem 250M", short=True),
     Fault("node cannot write the shared disk", make_read_only, "ended on n2 without a status"),
     Fault("hook fails on one node", break_node, "n2 gets no more jobs", short=True),
-    Fault("tasks run twice at once", run_twice),
+    Fault("tasks run twice at once", run_twice, short=True),
     Fault("launcher killed", kill_launcher, "resuming the jobs of a launcher that died", short=True),
 )
 

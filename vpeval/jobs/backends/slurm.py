@@ -387,6 +387,8 @@ class Slurm(Backend):
                 self._unplaced.append(task)
                 return None
             return end
+        if entry and entry.is_live:
+            task.silent_since = None
         if entry and entry.waits_for_nodes:
             self._note_once(f"jobs wait for nodes that are down or drained ({entry.reason}); sinfo -R shows why")
         if entry and entry.state == "RUNNING":

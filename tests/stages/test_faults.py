@@ -12,7 +12,7 @@ from toy_recipe import ROOT, make_toy
 
 from tests.inject_faults import CLOCK, FAULTS, FULL, KILL, Injector
 
-RUN = (sys.executable, str(ROOT / "local/run_stages.py"), "--recipe=toy", "--corpus=egs")
+RUN = ("env", f"PYTHONPATH={ROOT}", sys.executable, str(ROOT / "local/run_stages.py"), "--recipe=toy", "--corpus=egs")
 COMMANDS = {6: (*RUN, "6", "verification", "scores"), 8: (*RUN, "8", "legal", "legal metrics")}
 
 

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import signal
-
-from vpeval.audio.io import RATE
 
 _FFT = 512
 _SHIFT = 128
@@ -34,17 +31,35 @@ def stretch_envelope(wave: NDArray[np.floating], factor: float) -> NDArray[np.fl
 
 def warp_envelope(wave: NDArray[np.floating], source: NDArray[np.float64]) -> NDArray[np.float64]:
     """16 kHz speech whose envelope at every bin is the one that was at ``source[bin]``, of `BINS` up to 8 kHz."""
-    padded = np.pad(np.asarray(wave, np.float64), _FFT)
-    _, _, spectrum = signal.stft(padded, RATE, nperseg=_FFT, noverlap=_FFT - _SHIFT)
-    envelope = _envelope(np.log(np.abs(spectrum) + _FLOOR))
-    low = np.minimum(source.astype(np.int64), BINS - 2)
-    part = (source - low)[:, None]
-    warped = envelope[low] * (1 - part) + envelope[low + 1] * part
-    _, output = signal.istft(spectrum * np.exp(warped - envelope), RATE, nperseg=_FFT, noverlap=_FFT - _SHIFT)
-    return output[_FFT : _FFT + len(wave)]
+    # So much silence on both sides that every sample is in as many frames as any other.
+    count = (len(wave) + 2 * _MARGIN - _FFT) // _SHIFT + 1
+    padded = np.zeros(max(len(wave) + 2 * _MARGIN, _FFT + _SHIFT * count))
+    padded[_MARGIN : _MARGIN + len(wave)] = wave
+    frames = np.lib.stride_tricks.sliding_window_view(padded, _FFT)[::_SHIFT]
+    spectrum = np.fft.rfft(frames * (_WINDOW / _WINDOW.sum()))
+    cepstra = np.log(np.abs(spectrum) + _FLOOR) @ _LIFTER
+    spectrum *= np.exp(cepstra @ (_rows_between(_COSINES, source) - _COSINES).T)
+    changed = np.fft.irfft(spectrum)
+    changed *= _WINDOW * (_WINDOW.sum() / _OVERLAP)
+    output = np.zeros((len(changed) + _FFT // _SHIFT - 1, _SHIFT))
+    for part, first in enumerate(range(0, _FFT, _SHIFT)):
+        output[part : part + len(changed)] += changed[:, first : first + _SHIFT]
+    return output.ravel()[_MARGIN : _MARGIN + len(wave)]
 
 
-def _envelope(log_amplitude: NDArray[np.float64]) -> NDArray[np.float64]:
-    cepstrum = np.fft.irfft(log_amplitude, axis=0)
-    cepstrum[_QUEFRENCIES : len(cepstrum) - _QUEFRENCIES + 1] = 0
-    return np.fft.rfft(cepstrum, axis=0).real
+def _rows_between(rows: NDArray[np.float64], place: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Linear interpolation between rows."""
+    low = np.minimum(place.astype(np.int64), len(rows) - 2)
+    part = (place - low)[:, None]
+    return rows[low] * (1 - part) + rows[low + 1] * part
+
+
+_WINDOW = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(_FFT) / _FFT)
+_OVERLAP = float(np.square(_WINDOW).sum() / _SHIFT)
+"""Sum of the squares of all windows over a sample."""
+_MARGIN = _FFT + _FFT // 2
+_COSINES = np.cos(2 * np.pi / _FFT * np.outer(np.arange(BINS), np.arange(_QUEFRENCIES)))
+_COSINES[:, 1:] *= 2  # for the quefrencies of the other half
+_LIFTER = np.cos(2 * np.pi / _FFT * np.outer(np.arange(BINS), np.arange(_QUEFRENCIES))) * 2 / _FFT
+"""The first quefrencies of the cepstrum of a log amplitude, without a Fourier transform for those that are left out."""
+_LIFTER[[0, -1]] /= 2

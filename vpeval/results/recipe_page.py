@@ -64,6 +64,11 @@ def _how(records: Sequence[Record], about: About) -> str:
     lines += [f"    {_command(records, about.recipe, name)}" for name in about.made]
     rows = [["system", "commit", "date"], *([name, made.commit, made.day] for name, made in about.made.items())]
     lines += ["", _table(rows), "", f"Machine: {about.machine}. This page: `{about.command}`."]
+    older = sorted({name for r in records for name in str(r.notes.get("accepted_code", "")).split(", ") if name})
+    if older:
+        lines.append(
+            f"Kept although {first_few(older)} had changed since (--accept-code): embeddings or scores of older code."
+        )
     lines += [f"Not measured: {name} ({why})." for name, why in (about.left_out or {}).items()]
     return "\n".join(lines)
 

@@ -101,7 +101,9 @@ def data_step(plan: Plan) -> DataStep:
     recipe, settings, made = plan.recipe, plan.settings, made_by(plan)
     folder = Path("egs") / recipe.recipe
     scripts = [*sorted(folder.glob("*.py")), *(Path("utils") / f"{name}.py" for name in _TOOLS)]
-    inputs = [folder, *([plan.corpus] if plan.is_ours else []), *([Path(settings.lists)] if settings.lists else [])]
+    # Pages about the recipe make no sets.
+    own = [path for path in sorted(folder.iterdir()) if path.suffix != ".md"]
+    inputs = [*own, *([plan.corpus] if plan.is_ours else []), *([Path(settings.lists)] if settings.lists else [])]
     options = {"recipe": recipe.recipe, "full": settings.full, "lists": made.lists}
     return DataStep(
         stage=0,

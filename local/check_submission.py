@@ -1,15 +1,18 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Check a submission archive: list all violations, what was recomputed, and what was not verified.
+"""Check a submission archive: refuse it, accept it with parts that were not verified, or call it verified.
 
-Usage: local/check_submission.py [options] <archive> [<original-data-dir> ...]
+Usage: local/check_submission.py [options] <archive> <original-data-dir> ...
  e.g.: local/check_submission.py submission.tar.gz data/mini_dev_enrolls data/mini_dev_trials_f
-       local/check_submission.py --recompute 50 --models exp/mini/asv submission.tar.gz data/mini_{dev,test}_*[a-z]
+       local/check_submission.py --recipe mini --recompute 50 --models exp/mini/asv submission.tar.gz \\
+         data/mini_{dev,test}_*[a-z]
 
 Unpacks nothing and runs no code of the archive. Give the original data directories of all sets: utterances, labels and
-texts of the archive must equal theirs, audio is compared with theirs, and all numbers are computed again from scores
-and transcripts. Without them nothing is approved.
+texts of the archive must equal theirs, its audio must be their speech in another voice, and all numbers are computed
+again from scores and transcripts. Some scores and transcripts are made again from the audio where the models are there;
+nothing is fetched. What counts is said by your options, files and data, never by the package.
 
-Exit codes: 0 approved, as far as it was verified; 1 violations; 2 no violations, but no originals to compare with.
+Exit codes, and the last line: 0 verified; 3 accepted, with parts that were not verified; 1 refused;
+2 could not be checked, as the command or the original data are wrong or missing.
 """
 
 import secrets
@@ -18,41 +21,67 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vpeval.cli import script
+from vpeval.core.errors import InputError
 from vpeval.editions.base import editions
-from vpeval.submission.check import Rescoring, Verdict, check
+from vpeval.submission.check import ACCEPTED, REFUSED, UNDECIDED, Verdict, check
+from vpeval.submission.demands import Organiser, Rescoring
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> int:
-    """Print the violations to stderr, and what was verified to stdout."""
+    """Print the violations to stderr; what was verified, what not, and the verdict to stdout."""
     parser = script.Parser(__doc__)
     option = parser.add_argument
-    option("--edition", choices=editions(), default="", help="default: that of the manifest")
-    option("--recompute", type=script.natural, default=0, metavar="N", help="trials of every attack to score again (0)")
-    option("--models", type=Path, metavar="DIR", help="your own trained attackers, for that (exp/<recipe>/asv)")
+    option("--edition", choices=editions(), default="", help="default: that of the manifest, which is noted")
+    option("--recipe", metavar="NAME", help="recipe in egs/ that must be fulfilled (that of the original sets)")
+    option(
+        "--recompute",
+        type=script.natural,
+        default=8,
+        metavar="N",
+        help="scores of every attack, and transcripts of every set, to make again from the audio; 0: none (8)",
+    )
+    option("--models", type=Path, metavar="DIR", help="your own trained attackers (exp/<recipe>/asv beside the data)")
     option("--attackers", type=Path, metavar="DIR", default=ROOT / "conf/asv", help="attackers that count (conf/asv)")
-    option("--seed", type=script.natural, help="which trials are scored again (default: random)")
+    option("--recognisers", type=Path, metavar="DIR", default=ROOT / "conf/asr", help="recognisers that count")
+    option("--seed", type=script.natural, help="which are made again (default: random)")
     option("--shown", type=script.positive, default=20, metavar="N", help="violations of a kind (20)")
     option("archive", type=Path)
     option("data", metavar="original-data-dir", type=Path, nargs="*")
     args = parser.parse_args()
 
+    recipes = ROOT / "egs"
+    if args.recipe is not None:
+        recipes = recipes / args.recipe / "recipe.conf"
+        if "/" in args.recipe or not recipes.is_file():
+            there = " ".join(sorted(path.parent.name for path in ROOT.glob("egs/*/recipe.conf")))
+            raise InputError(f"no recipe '{args.recipe}'; there are: {there}")
     seed = secrets.randbits(32) if args.seed is None else args.seed
-    rescoring = Rescoring(args.recompute, seed, args.attackers, args.models) if args.recompute else None
-    verdict = check(args.archive, args.data, args.edition, args.attackers, rescoring)
+    rescoring = Rescoring(args.recompute, seed, args.attackers, args.models, args.recognisers)
+    organiser = Organiser(
+        args.edition, recipes, args.attackers, args.recognisers, rescoring if args.recompute else None
+    )
+    verdict = check(args.archive, args.data, organiser)
     print_verdict(verdict, args.archive, args.shown)
-    if verdict.problems:
-        print(f"{args.archive}: {verdict.counts.total()} violations", file=sys.stderr)
-        return 1
+    sys.stderr.flush()
+    return print_outcome(verdict, args.archive)
+
+
+def print_outcome(verdict: Verdict, archive: Path) -> int:
+    """The last line, and the exit code that says the same."""
     done = f"{verdict.numbers} numbers recomputed, {len(verdict.compared)} sets compared with their originals"
-    if not verdict.unverified:
-        print(f"{args.archive}: no violations; {done}")
-        return 0
-    if not args.data:
-        print(f"{args.archive}: nothing wrong in itself, but not approved: give the original data directories")
+    points = len(verdict.unverified)
+    if verdict.outcome == REFUSED:
+        print(f"{archive}: refused: {verdict.counts.total()} violations")
+        return 1
+    if verdict.outcome == UNDECIDED:
+        print(f"{archive}: nothing wrong in itself, but not checked: give the original data directories")
         return 2
-    print(f"{args.archive}: approved; {done}; {len(verdict.unverified)} points not verified")
+    if verdict.outcome == ACCEPTED:
+        print(f"{archive}: accepted, {points} point{'s' * (points > 1)} not verified; {done}")
+        return 3
+    print(f"{archive}: verified; {done}")
     return 0
 
 
@@ -68,7 +97,7 @@ def print_verdict(verdict: Verdict, archive: Path, shown: int) -> None:
             print(f"{archive}: … and {count - shown} more: {kind}", file=sys.stderr)
     for title, lines in (
         ("recomputed", [f"{place}: {', '.join(numbers)}" for place, numbers in verdict.recomputed.items()]),
-        ("scored again", verdict.rescored),
+        ("made again", verdict.rescored),
         ("compared", verdict.compared),
         ("remark", verdict.noted),
         ("not verified", verdict.unverified),
@@ -83,4 +112,4 @@ def print_lines(title: str, lines: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    script.main(main)
+    script.main(main, failure=2)

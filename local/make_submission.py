@@ -18,6 +18,8 @@ from vpeval.results.load import load
 from vpeval.submission.pack import Contents, pack, read_description
 from vpeval.submission.roles import PRIMARY, ROLES
 
+ROOT = Path(__file__).resolve().parents[1]
+
 
 def main() -> None:
     """Read the records, render the results, pack everything."""
@@ -48,7 +50,19 @@ def main() -> None:
         raise InputError("--note: expected NAME=VALUE")
     description = read_description(args.description) if args.description else None
     contents = Contents(
-        args.edition, system, args.run, args.data, results, records, args.seed, description, notes, shown, args.role
+        args.edition,
+        system,
+        args.run,
+        args.data,
+        results,
+        records,
+        args.seed,
+        description,
+        notes,
+        shown,
+        args.role,
+        ROOT / "conf/asv",
+        ROOT / "conf/asr",
     )
     manifest = pack(contents, args.out)
     size = args.out.stat().st_size / 1e6

@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import re
 import shutil
 import tarfile
 from pathlib import Path
@@ -11,6 +12,7 @@ import soundfile as sf
 from in_process import call
 from toy_submission import ORIGINALS, SCORES, make, members, rewrite, violations
 
+from vpeval.core.models import find_model, missing_files
 from vpeval.submission.archive import is_safe, read_wave
 
 
@@ -45,16 +47,39 @@ def test_the_same_inputs_give_the_same_bytes_whatever_their_times(submission_dir
 
 def test_a_good_archive_has_no_violations(submission_dir):
     make()
-    done = call("check_submission.py", "s.tar.gz", *map(str, ORIGINALS))
-    assert (done.returncode, done.stderr) == (0, "")
+    done = call("check_submission.py", "--recompute", "0", "s.tar.gz", *map(str, ORIGINALS))
+    assert (done.returncode, done.stderr) == (3, "")
     numbers = "EER (Kaldi) 0 %, min Cllr 0 bit, Cllr 0.726 bit, EER (ROCCH) 0 %"
     for condition in ("oo", "aa"):
         assert f"recomputed: toy_dev_trials_f {condition}: {numbers}\n" in done.stdout
     assert "recomputed: toy_dev_asr a: WER 4.17 %\n" in done.stdout
-    assert "compared: data/toy_dev_enrolls_mine: 6 utterances by length and level, utt2spk\n" in done.stdout
+    assert "compared: data/toy_dev_enrolls_mine: 6 utterances by length, level and spectrum, utt2spk\n" in done.stdout
     assert "not verified: scores: not made again from the audio (--recompute N)\n" in done.stdout
-    end = "approved; 10 numbers recomputed, 2 sets compared with their originals; 2 points not verified\n"
-    assert done.stdout.endswith(f"s.tar.gz: {end}")
+    assert "not verified: data/toy_dev_enrolls_mine/wav: what is said was not compared, as all" in done.stdout
+    end = "accepted, 5 points not verified; 10 numbers recomputed, 2 sets compared with their originals\n"
+    assert done.stdout.endswith(f"s.tar.gz: {end}"), done.stdout
+
+
+def test_scores_that_were_made_up_are_refused_by_default_where_the_model_is_there(submission_dir):
+    make()
+    done = call("check_submission.py", "s.tar.gz", *map(str, ORIGINALS))
+    if missing_files(find_model("ecapa_voxceleb")):
+        assert done.returncode == 3
+        assert (
+            f"not verified: scores/{SCORES}/scores: not made again from the audio (model ecapa_voxceleb" in done.stdout
+        )
+    else:
+        assert done.returncode == 1
+        assert "8 of 8 scores are not those of the audio" in done.stderr
+        assert re.search(r"s.tar.gz: refused: \d+ violations\n\Z", done.stdout)
+
+
+def test_a_command_that_cannot_be_carried_out_is_no_refusal(submission_dir):
+    make()
+    for words in (["--recipe", "nowhere", "s.tar.gz"], ["--unknown"], ["s.tar.gz", "data/nowhere"]):
+        done = call("check_submission.py", *words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr
 
 
 def test_without_the_originals_nothing_is_approved(submission_dir):
@@ -62,7 +87,7 @@ def test_without_the_originals_nothing_is_approved(submission_dir):
     assert violations() == []
     done = call("check_submission.py", "s.tar.gz")
     assert (done.returncode, done.stderr) == (2, "")
-    assert "not approved: give the original data directories" in done.stdout
+    assert done.stdout.endswith("nothing wrong in itself, but not checked: give the original data directories\n")
 
 
 def test_audio_of_another_kind_is_converted(submission_dir):

@@ -72,12 +72,12 @@ def fill():
         files = {"scores": f"../{system}/{folder}/scores"}
         records += [Record(m, v, notes={"seed": 3, "files": files}, recipe="toy", **tags) for m, v in values.items()]
     for system, side, wrong in (("original", "o", 0), ("mine", "a", 1)):
-        folder = Path("runs", system, f"ASR_tiny-toy_dev_asr{'' if side == 'o' else '_mine'}")
+        folder = Path("runs", system, f"ASR_whisper_base-toy_dev_asr{'' if side == 'o' else '_mine'}")
         folder.mkdir()
         lines = Path("data/toy_dev_trials_f/text").read_text().splitlines(keepends=True)
         (folder / "hyp").write_text("".join([lines[0].replace("four", "for") if wrong else lines[0], *lines[1:]]))
         counts = {"ins": 0, "del": 0, "sub": wrong, "ref_words": 24}
-        tags = {"system": system, "set": "toy_dev_asr", "condition": side, "attacker": "tiny"}
+        tags = {"system": system, "set": "toy_dev_asr", "condition": side, "attacker": "whisper_base"}
         files = {"hyp": f"../{system}/{folder.name}/hyp"}
         records.append(Record("wer", 100 * wrong / 24, counts=counts, notes={"files": files}, **tags))
     write_records("runs/mine/results.jsonl", records)

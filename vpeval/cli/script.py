@@ -106,11 +106,11 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def main(function: Callable[[], int | None], log_to_stdout: bool = False) -> NoReturn:
+def main(function: Callable[[], int | None], log_to_stdout: bool = False, failure: int = 1) -> NoReturn:
     """Run a script's `function`: a participant's mistake is one message and exit code 1, never a traceback.
 
     What the library logs goes to stderr; with `log_to_stdout`, only warnings do. Output that cannot be written is an
-    error, whatever else succeeded.
+    error, whatever else succeeded. `failure` is the exit code of mistakes, where 1 means something else.
     """
     program = Path(sys.argv[0]).name
     if closed := closed_stream():
@@ -133,7 +133,7 @@ def main(function: Callable[[], int | None], log_to_stdout: bool = False) -> NoR
                 if line := skipped.line():
                     logging.info(line)
 
-        code = _exit_code(program, work)
+        code = _exit_code(program, work, failure)
     sys.exit(code)
 
 
@@ -159,32 +159,32 @@ class SkippedCounter(logging.Filter):
         return f"{counts} up to date, skipped" if counts else ""
 
 
-def _exit_code(program: str, function: Callable[[], int | None]) -> int | str:
+def _exit_code(program: str, function: Callable[[], int | None], failure: int) -> int | str:
     """The exit code of `function`, after a message where one is needed."""
     try:
         try:
             code: int | str = function() or 0
         except SystemExit as left:
-            code = left.code or 0
+            code = failure if left.code == 1 else left.code or 0
         sys.stdout.flush()
         sys.stderr.flush()
         return code
     except InputError as error:
-        return _fail(program, str(error), error.exit_code)
+        return _fail(failure if error.exit_code == 1 else error.exit_code, program, str(error))
     except (PermissionError, FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        return _fail(program, f"{error.filename}: {error.strerror}; check the path and its permissions")
+        return _fail(failure, program, f"{error.filename}: {error.strerror}; check the path and its permissions")
     except BrokenPipeError:
         # The reader (head, less) has gone.
         _discard(sys.stdout)
         return 128 + signal.SIGPIPE
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        return _fail(program, f"{place}{error.strerror or error}; is the disk full or read-only?")
+        return _fail(failure, program, f"{place}{error.strerror or error}; is the disk full or read-only?")
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
 
 
-def _fail(program: str, message: str, code: int = 1) -> int:
+def _fail(code: int, program: str, message: str) -> int:
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is sys.stderr:

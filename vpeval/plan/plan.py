@@ -253,14 +253,8 @@ class Plan:
 
     @property
     def text_rules(self) -> str:
-        """How transcripts are normalised: as the recipe says, else as the edition does.
-
-        Rules that change nothing hold for recognisers only that spell as the references do.
-        """
-        if self.recipe.text_rules:
-            return self.recipe.text_rules
-        rules = edition_of(self.edition).text_rules
-        return OF_ANY_SPELLING if rules == AS_WRITTEN and not spells_as_references(self.asr_conf) else rules
+        """How transcripts are normalised."""
+        return text_rules_of(self.recipe, self.edition, self.asr_conf)
 
     @property
     def ser_conf(self) -> Path:
@@ -535,6 +529,17 @@ class Plan:
         if self.recipe.emotion_sets and self.ser_conf.is_file():
             confs.append(self.ser_conf)
         return tuple(dict.fromkeys(model for conf in confs if (model := stored_model(conf))))
+
+
+def text_rules_of(recipe: Recipe, edition: str, asr_conf: Path) -> str:
+    """How transcripts of a recogniser are normalised: as the recipe says, else as the edition does.
+
+    Rules that change nothing hold for recognisers only that spell as the references do.
+    """
+    if recipe.text_rules:
+        return recipe.text_rules
+    rules = edition_of(edition).text_rules
+    return OF_ANY_SPELLING if rules == AS_WRITTEN and not spells_as_references(asr_conf) else rules
 
 
 def version(name: str, system: str, side: str) -> str:

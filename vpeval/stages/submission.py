@@ -16,7 +16,8 @@ from vpeval.results.load import load
 from vpeval.stages.base import require_outputs
 from vpeval.stages.origin import made_by, refuse_other_data
 from vpeval.stages.results import TABLE, is_verified, ranked_words
-from vpeval.submission.check import REQUIREMENT, check
+from vpeval.submission.archive import LIKENESS, REQUIREMENT
+from vpeval.submission.check import check
 from vpeval.submission.pack import Contents, pack, read_description
 
 ARCHIVE = "submission.tar.gz"
@@ -89,8 +90,8 @@ def _pack(plan: Plan, originals: list[Path], out: Path) -> str:
     archive = plan.run / ARCHIVE
     manifest = pack(contents, archive)
     verdict = check(archive, originals)
-    lacking = [problem for problem in verdict.problems if problem.kind == REQUIREMENT]
-    wrong = [problem for problem in verdict.problems if problem.kind != REQUIREMENT]
+    lacking = [problem for problem in verdict.problems if problem.kind in (REQUIREMENT, LIKENESS)]
+    wrong = [problem for problem in verdict.problems if problem not in lacking]
     if wrong:
         for problem in wrong[:_SHOWN]:
             logging.error(str(problem))

@@ -22,7 +22,7 @@ import hashlib
 import io
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -45,6 +45,12 @@ _LARGEST_TEXT = 256 << 20
 _ALL_TEXTS = 4 << 30
 _KEPT = 1000
 _BLOCK = 1 << 20
+
+REQUIREMENT, LIKENESS = "requirement", "likeness"
+"""Kinds of violations: by what is lacking, and by audio that is not speech of its original. A run may end with them."""
+
+Listener = Callable[[str, str, np.ndarray], None]
+"""What gets the directory at the top, the name and the samples of every audio file."""
 
 MOST_LINES = 400_000
 """How many lines of a file are read where the expected number is not known."""
@@ -155,13 +161,13 @@ class Archive:
             self.complain(name, f"{wrong} lines do not have {fields} fields", "fix the file", "number of fields", first)
 
 
-def scan(archive: Archive) -> None:
-    """Read all members."""
+def scan(archive: Archive, listener: Listener | None = None) -> None:
+    """Read all members; `listener` gets the samples of those that are audio."""
     try:
         for count, member in enumerate(members(archive.path)):
             if count >= _MOST_MEMBERS:
                 raise Broken(f"has more than {_MOST_MEMBERS} members, and was read no further")
-            _read_member(archive, member)
+            _read_member(archive, member, listener)
     except Broken as error:
         archive.complain("", str(error), "pack it again", "archive")
     if len(archive.tops) > 1:
@@ -171,7 +177,7 @@ def scan(archive: Archive) -> None:
         )
 
 
-def _read_member(archive: Archive, member: Member) -> None:
+def _read_member(archive: Archive, member: Member, listener: Listener | None) -> None:
     if member.kind == "directory" and is_safe(member.name.rstrip("/")):
         return
     if not is_safe(member.name) or len(member.name) > _LONGEST_NAME:
@@ -195,12 +201,14 @@ def _read_member(archive: Archive, member: Member) -> None:
     if member.size > (_LARGEST_WAVE if name.endswith(".wav") else _LARGEST_TEXT):
         archive.complain(name, f"has {member.size} bytes", "no file of a submission is that large", "size")
     elif name.endswith(".wav"):
-        _read_audio_member(archive, name, member)
+        samples = _read_audio_member(archive, name, member)
+        if samples is not None and listener:
+            listener(top, name, samples)
     else:
         _read_text_member(archive, name, member)
 
 
-def _read_audio_member(archive: Archive, name: str, member: Member) -> None:
+def _read_audio_member(archive: Archive, name: str, member: Member) -> np.ndarray | None:
     content = bytearray()
     for chunk in member.chunks():
         content += chunk
@@ -208,8 +216,9 @@ def _read_audio_member(archive: Archive, name: str, member: Member) -> None:
     fault, samples = read_wave(content)
     if fault:
         archive.complain(name, fault, f"write {RATE} Hz, mono, 16-bit PCM WAV", "audio")
-    else:
-        archive.sounds[name] = Sound.from_samples(samples)
+        return None
+    archive.sounds[name] = Sound.from_samples(samples)
+    return samples
 
 
 def _read_text_member(archive: Archive, name: str, member: Member) -> None:

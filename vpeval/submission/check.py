@@ -1,8 +1,9 @@
 """Check a submission archive: every violation is listed, nothing is unpacked.
 
 With the original data directories at hand their utterances, labels and texts must be in the archive, its audio must
-resemble theirs in length and level, and every number that scores and transcripts give is computed again. What was not
-verified is listed: there are no violations only where that list is empty, too.
+be speech of theirs in another voice, and every number that scores and transcripts give is computed again. Attackers
+and recognisers must be those by which the organiser ranks. What was not verified is listed: a package is verified only
+where that list is empty.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -22,27 +23,27 @@ from vpeval.data.text import NORMALIZERS
 from vpeval.data.validate import Problem
 from vpeval.editions.base import FORM, Edition, ResultFile, Topic, editions
 from vpeval.editions.headline import is_eer
-from vpeval.networks.configs import find_config
 from vpeval.records.names import SetName
 from vpeval.records.record import Record
 from vpeval.results.load import Source, read
-from vpeval.submission.archive import DESCRIPTION, MANIFEST, Archive, scan
+from vpeval.submission.archive import DESCRIPTION, MANIFEST, REQUIREMENT, Archive, scan
+from vpeval.submission.demands import Demands, Organiser, check_digests, check_sets, check_shown, demands_of
 from vpeval.submission.recompute import Evidence, compare, gather
 from vpeval.submission.roles import check_role
-from vpeval.submission.sets import Sets, check_data
+from vpeval.submission.sets import AudioPairs, Sets, check_data
 
 _SMALL = 1 << 20
 _MANIFEST = 32 << 20
 _LEAST_WORDS = 20
-REQUIREMENT = "requirement"
-"""The kind of violations by what is lacking; all others are by what is wrong."""
+VERIFIED, ACCEPTED, REFUSED, UNDECIDED = "verified", "accepted", "refused", "undecided"
 
 
 @dataclass(frozen=True)
 class Verdict:
     """What was found: violations (and their number by kind), what was verified, and what was not.
 
-    `recomputed` are numbers of the results by set and condition, `rescored` scores that were made again.
+    `recomputed` are numbers of the results by set and condition, `rescored` what was made
+    again from the audio.
     """
 
     problems: list[Problem]
@@ -52,62 +53,58 @@ class Verdict:
     compared: list[str]
     noted: list[str]
     unverified: list[str]
+    has_originals: bool = True
 
     @property
     def numbers(self) -> int:
         """How many numbers of the results were recomputed."""
         return sum(map(len, self.recomputed.values()))
 
-
-@dataclass(frozen=True)
-class Rescoring:
-    """How to score trials again from the audio: so many of every attack, drawn by `seed`.
-
-    `attackers` holds the configurations of attackers, `models` what was trained for them.
-    """
-
-    trials: int
-    seed: int
-    attackers: Path
-    models: Path | None = None
+    @property
+    def outcome(self) -> str:
+        """What becomes of the package: without originals to compare with, nothing is decided unless it is refused."""
+        if self.problems:
+            return REFUSED
+        if not self.has_originals:
+            return UNDECIDED
+        return ACCEPTED if self.unverified else VERIFIED
 
 
-def check(
-    path: str | PathLike[str],
-    originals: Sequence[Path] = (),
-    edition: str = "",
-    attackers: Path | None = None,
-    rescoring: Rescoring | None = None,
-) -> Verdict:
+def check(path: str | PathLike[str], originals: Sequence[Path] = (), organiser: Organiser | None = None) -> Verdict:
     """Everything that is wrong with the archive `path`, and what was verified.
 
-    `originals` are the original data directories of all sets that must be there; `edition` is that of the manifest
-    unless given; `attackers` is the directory with the configurations of all attackers that count.
+    `originals` are the original data directories of all sets that must be there; `organiser` says what else counts.
     """
+    organiser = organiser or Organiser()
     with tempfile.TemporaryDirectory(prefix="submission-") as work_dir:
         archive = Archive(Path(path), Path(work_dir))
         if not archive.path.is_file():
             archive.complain("", "no such file", "check the path", "archive")
-            return _verdict(archive)
-        scan(archive)
+            return _verdict(archive, originals)
+        audio = AudioPairs(originals, archive.work_dir)
+        scan(archive, audio.add)
         manifest = _manifest(archive)
         system = _system(archive, manifest)
         check_role(archive, manifest)
-        challenge = _edition(archive, edition or str(manifest.get("edition", "")))
+        challenge = _edition(archive, organiser.edition or str(manifest.get("edition", "")))
+        demands = demands_of(archive, manifest, challenge, organiser, originals)
+        check_digests(archive, demands, manifest)
         results = _results(archive, challenge)
-        sets, compared = check_data(archive, challenge, system, originals)
-        evidence = gather(archive, sets, system, _rules(archive, manifest, challenge))
-        shown = _shown(archive, manifest, evidence, attackers)
+        sets, compared = check_data(archive, challenge, system, originals, audio)
+        check_sets(archive, demands, list(sets.originals))
+        evidence = gather(archive, sets, system, demands, demands.text_rules(archive, _rules(archive, manifest)))
+        shown = _shown(archive, manifest, evidence, demands)
         recomputed = compare(archive, results, evidence, shown)
         _check_completeness(_Submission(archive, challenge, results, evidence, sets, shown))
         _check_description(archive, challenge)
-        rescored = _rescore(archive, sets, evidence, system, manifest, rescoring)
+        rescored = _rescore(archive, sets, evidence, system, demands)
         _list_unverified(archive, originals)
-        return _verdict(archive, recomputed, rescored, compared)
+        return _verdict(archive, originals, recomputed, rescored, compared)
 
 
 def _verdict(
     archive: Archive,
+    originals: Sequence[Path],
     recomputed: Mapping[str, list[str]] | None = None,
     rescored: Sequence[str] = (),
     compared: Sequence[str] = (),
@@ -119,7 +116,8 @@ def _verdict(
         rescored=list(rescored),
         compared=list(compared),
         noted=archive.noted,
-        unverified=archive.unverified,
+        unverified=list(dict.fromkeys(archive.unverified)),
+        has_originals=bool(originals),
     )
 
 
@@ -170,33 +168,32 @@ def _edition(archive: Archive, name: str) -> Edition:
     return Edition(name, eer="eer_kaldi", text_rules="vpc2020", files=(), topics=())
 
 
-def _rules(archive: Archive, manifest: Mapping[str, Any], edition: Edition) -> str:
-    """The text rules by which words are counted: those of the edition unless the recipe has others, which is noted."""
-    usual = edition.text_rules
+def _rules(archive: Archive, manifest: Mapping[str, Any]) -> str:
+    """The text rules that the package names; empty where it names none."""
     shown = manifest.get("shown")
-    named = shown.get("text_rules", usual) if isinstance(shown, dict) else usual
-    if named not in NORMALIZERS:
+    named = shown.get("text_rules", "") if isinstance(shown, dict) else ""
+    if named and (not isinstance(named, str) or named not in NORMALIZERS):
         archive.complain(MANIFEST, f"knows no text rules {named!a}", "pack again", "manifest")
-        return usual
-    if named != usual:
-        archive.noted.append(f"words are counted by the rules {named}, not by {usual} as edition {edition.name} does")
+        return ""
     return str(named)
 
 
-def _shown(archive: Archive, manifest: Mapping[str, Any], evidence: Evidence, attackers: Path | None) -> dict[str, str]:
-    """The attackers that the results show; they must be among those of the organiser."""
+def _shown(archive: Archive, manifest: Mapping[str, Any], evidence: Evidence, demands: Demands) -> dict[str, str]:
+    """The attackers that the results show; they must be those by which the organiser ranks."""
+    home = demands.organiser.attackers
     known = sorted({one.attacker for one in evidence.attacks})
     for name in known:
-        if attackers and name and not find_config(attackers / f"{name}.yaml").is_file():
-            message = f"there is no attacker '{name}' in {attackers}"
+        if home and name and not demands.attacker(name):
+            message = f"there is no attacker '{name}' in {home}"
             archive.complain("scores", message, "attack with the attackers of the challenge", "attackers")
     named = manifest.get("shown")
     shown = {str(role): str(name) for role, name in named.items()} if isinstance(named, dict) else {}
-    if len(known) == 1:
-        return {"asv_eval": known[0], "attacker": known[0], **shown} if not known[0] or not shown else shown
-    if known and "attacker" not in shown:
+    if len(known) == 1 and (not known[0] or not shown):
+        shown = {"asv_eval": known[0], "attacker": known[0], **shown}
+    elif len(known) > 1 and "attacker" not in shown:
         message = f"does not name the attacker of the results ({', '.join(known)})"
         archive.complain(MANIFEST, message, "pack with local/make_submission.py", "manifest")
+    check_shown(archive, demands, shown, {(one.attacker, one.condition) for one in evidence.attacks})
     return shown
 
 
@@ -322,27 +319,29 @@ def _without_form(text: str) -> tuple[str, dict[Topic | None, str]]:
     return "\n".join(own), answers
 
 
-def _rescore(
-    archive: Archive,
-    sets: Sets,
-    evidence: Evidence,
-    system: str,
-    manifest: Mapping[str, Any],
-    rescoring: Rescoring | None,
-) -> list[str]:
-    if rescoring is None:
+def _rescore(archive: Archive, sets: Sets, evidence: Evidence, system: str, demands: Demands) -> list[str]:
+    rescoring = demands.organiser.rescoring
+    if rescoring is None or not sets.originals:
         archive.unverified.append("scores: not made again from the audio (--recompute N)")
+        for name in ("text", "emotions"):
+            if archive.under(name):
+                archive.unverified.append(f"{name}: not recognised again from the audio (--recompute N)")
         return []
     from vpeval.submission.rescore import rescore  # which brings torch along
 
-    return rescore(archive, sets, list(evidence.attacks), system, manifest, rescoring)
+    if rescoring.models is None and demands.recipe:
+        rescoring = replace(rescoring, models=_models(next(iter(sets.originals.values())), demands.recipe.recipe))
+    return rescore(archive, sets, evidence, system, rescoring)
+
+
+def _models(original: Path, recipe: str) -> Path | None:
+    """What the organiser has trained where the original data are: of data_x in exp_x."""
+    data = original.parent
+    models = data.parent / f"exp{data.name.removeprefix('data')}" / recipe / "asv"
+    return models if models.is_dir() else None
 
 
 def _list_unverified(archive: Archive, originals: Sequence[Path]) -> None:
     """List what was not checked."""
     if not originals:
         archive.unverified.append("ids, labels, texts and audio: no original data were given to compare with")
-    if archive.under("text"):
-        archive.unverified.append("transcripts: not recognised again from the audio")
-    if archive.under("emotions"):
-        archive.unverified.append("emotions: not recognised again from the audio")

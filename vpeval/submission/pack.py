@@ -34,6 +34,7 @@ from vpeval.editions.base import FORM
 from vpeval.records.names import CONDITIONS
 from vpeval.records.record import Record
 from vpeval.submission.archive import DESCRIPTION, FORMAT, MANIFEST, is_safe
+from vpeval.submission.demands import ATTACKERS, DIGESTS, RECOGNISERS, digest_of
 from vpeval.submission.roles import PRIMARY
 
 _PACKAGES = ("numpy", "scipy", "soundfile", "torch", "speechbrain", "faster-whisper")
@@ -45,7 +46,8 @@ class Contents:
 
     `run` is a run directory with its scores, `data` are the original data directories: the anonymised one of
     ``data/x`` is ``data/x_<system>``. `results` are texts of results files by name, `records` what they were made from,
-    and `shown` names the attackers that they show, as `vpeval.editions.base.render` takes it.
+    and `shown` names the attackers that they show, as `vpeval.editions.base.render` takes it. `attackers` and
+    `recognisers` are the directories of configurations, of which the manifest has digests.
     """
 
     edition: str
@@ -59,6 +61,8 @@ class Contents:
     more: Mapping[str, str] = field(default_factory=dict)
     shown: Mapping[str, str | None] = field(default_factory=dict)
     role: str = PRIMARY
+    attackers: Path = Path("conf/asv")
+    recognisers: Path = Path("conf/asr")
 
 
 def pack(contents: Contents, out: str | PathLike[str]) -> dict[str, Any]:
@@ -238,20 +242,31 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 def _manifest(contents: Contents, files: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     seeds = {str(record.notes["seed"]) for record in contents.records if "seed" in record.notes}
+    attackers = sorted({r.attacker for r in contents.records if r.attacker and r.condition in CONDITIONS})
+    recognisers = sorted({record.recogniser for record in contents.records if record.recogniser})
     return {
         "format": FORMAT,
         "edition": contents.edition,
         "system": contents.system,
         "role": contents.role,
         "recipes": sorted({record.recipe for record in contents.records if record.recipe}),
-        "attackers": sorted({r.attacker for r in contents.records if r.attacker and r.condition in CONDITIONS}),
-        "recognisers": sorted({record.recogniser for record in contents.records if record.recogniser}),
+        ATTACKERS: attackers,
+        RECOGNISERS: recognisers,
+        DIGESTS: {
+            ATTACKERS: _digests(contents.attackers, attackers),
+            RECOGNISERS: _digests(contents.recognisers, recognisers),
+        },
         "shown": _shown(contents),
         "seeds": {"base": contents.seed, "intervals": sorted(seeds)},
         "versions": {"vpeval": vpeval.__version__, "python": platform.python_version(), **_versions()},
         "more": dict(contents.more),
         "files": dict(files),
     }
+
+
+def _digests(home: Path, names: Sequence[str]) -> dict[str, str]:
+    """Digests of configurations; what was trained has none."""
+    return {name: digest for name in names if (digest := digest_of(home, name))}
 
 
 def _shown(contents: Contents) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from vpeval.records.metrics import describe
 from vpeval.records.names import ASV_EVAL, ASV_EVAL_ANON, CONDITIONS
 from vpeval.records.record import Record
 from vpeval.submission.archive import MOST_LINES, Archive
+from vpeval.submission.demands import Demands, check_pair, check_recogniser
 from vpeval.submission.sets import Sets
 
 _ROUNDED = {"eer_kaldi": 5e-5, "eer_threshold": 5e-6, "eer_rocch": 5e-6, "dsys": 5e-7, "wer": 5e-3}
@@ -57,6 +58,27 @@ class Scored:
 
 
 @dataclass(frozen=True)
+class Recognised:
+    """Transcripts (ASR) or emotions (UAR) in an archive: whose, of which set and side, by which language model.
+
+    `data` are the original sets that they are of.
+    """
+
+    kind: str
+    recogniser: str
+    set: str
+    side: str
+    lm: str
+    file: str = ""
+    data: tuple[Path, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What a number of a results file is about."""
+        return self.set, self.side, self.lm
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What scores and transcripts give: values by metric, for every attack, and word error rates by set and side."""
 
@@ -65,6 +87,9 @@ class Evidence:
     emotions: Mapping[tuple[str, str, str], Mapping[str, float]]
     recognised: frozenset[Path]
     """The original sets of which anonymised speech was recognised or judged."""
+    transcripts: tuple[Recognised, ...] = ()
+    usual: Mapping[str, str] = field(default_factory=lambda: {"wer": "", "uar": ""})
+    """The recognisers that count, where that is known."""
 
     def attack(self, attacker: str, trials: str, condition: str) -> Scored | None:
         """The scores of an attacker; those of another where he has none of original speech."""
@@ -74,11 +99,12 @@ class Evidence:
         return next(iter(own or ([] if condition != "oo" or has_original else found)), None)
 
 
-def gather(archive: Archive, sets: Sets, system: str, rules: str) -> Evidence:
+def gather(archive: Archive, sets: Sets, system: str, demands: Demands, rules: str) -> Evidence:
     """Compute everything again that the archive has evidence for."""
     attacks = {}
     known: dict[str, Trials | None] = {}
     for scored in read_directories(archive, sets, system):
+        check_pair(archive, demands, scored.file, scored.enrolls, scored.trials)
         if scored.trials not in known or not sets.originals:
             known[scored.trials] = read_labels(archive, scored, sets)
         if values := _verify(archive, scored, known[scored.trials]):
@@ -86,23 +112,48 @@ def gather(archive: Archive, sets: Sets, system: str, rules: str) -> Evidence:
     words: dict[tuple[str, str, str], dict[str, float]] = {}
     emotions: dict[tuple[str, str, str], dict[str, float]] = {}
     recognised: set[Path] = set()
-    for place, kind, file, found, score in (
-        ("text", "ASR", "text", words, partial(_words, rules)),
-        ("emotions", "UAR", "predictions", emotions, _emotions),
+    transcripts = []
+    for place, kind, file, found, usual, score in (
+        ("text", "ASR", "text", words, demands.recogniser, partial(_words, rules)),
+        ("emotions", "UAR", "predictions", emotions, demands.emotions, _emotions),
     ):
+        rates: dict[tuple[str, str, str], dict[str, float | None]] = {}
         for directory, files in sorted(archive.under(place).items()):
-            key = _recognised_set(directory, kind, system)
-            if key is None or file not in files:
+            one = _recognised_set(directory, kind, system)
+            if one is None or file not in files:
                 message = f"is no directory {kind}_<recogniser>-<set> with '{file}'"
                 archive.complain(f"{place}/{directory}", message, "pack it as the run has it", "layout")
                 continue
-            rates = found.setdefault(key, {})
+            check_recogniser(archive, demands, f"{place}/{directory}", kind, one.recogniser)
             rate, data = score(archive, f"{place}/{directory}/{file}", sets)
-            if rate is not None:
-                rates[directory] = rate
-            if key[1] == "a":
+            rates.setdefault(one.key, {})[one.recogniser] = rate
+            transcripts.append(replace(one, file=f"{place}/{directory}/{file}", data=tuple(data)))
+            if one.side == "a":
                 recognised |= set(data)
-    return Evidence(attacks, words, emotions, frozenset(recognised))
+        for key, own in rates.items():
+            found[key] = _that_count(archive, demands, f"{place}: {' '.join(filter(None, key))}", own, usual)
+    return Evidence(
+        attacks,
+        words,
+        emotions,
+        frozenset(recognised),
+        tuple(transcripts),
+        {"wer": demands.recogniser, "uar": demands.emotions},
+    )
+
+
+def _that_count(
+    archive: Archive, demands: Demands, place: str, rates: Mapping[str, float | None], usual: str
+) -> dict[str, float]:
+    """Of the rates of a set by recogniser those that count: of the recipe's recogniser and of trained ones."""
+    counting = {name: rate for name, rate in rates.items() if name == usual or demands.is_trained(name)}
+    if usual and usual not in rates and not place.endswith(("small", "large")):
+        message = f"recognised by {', '.join(rates)}, and {usual} counts"
+        demands.differs(archive, place, message, "recognise it with the recogniser of the recipe (stage 10)")
+    elif not usual and len({*rates.values()} - {None}) > 1:
+        archive.unverified.append(f"{place}: {len(rates)} recognisers, and the results do not say whose rate they show")
+    counting = counting if usual in rates else dict(rates)
+    return {name: rate for name, rate in counting.items() if rate is not None}
 
 
 def read_directories(archive: Archive, sets: Sets, system: str) -> list[Scored]:
@@ -235,14 +286,15 @@ def _emotions(archive: Archive, name: str, sets: Sets) -> Rate:
         return None, data
 
 
-def _recognised_set(directory: str, kind: str, system: str) -> tuple[str, str, str] | None:
-    """Set, side and language model in a name such as ``ASR_whisper-libri_dev_asr_mine.decode_tgsmall``."""
+def _recognised_set(directory: str, kind: str, system: str) -> Recognised | None:
+    """What a name such as ``ASR_whisper-libri_dev_asr_mine.decode_tgsmall`` says."""
     place, _, lm = directory.partition(".decode_tg")
     head, _, name = place.partition("-")
     if not name or head.partition("_")[0] != kind:
         return None
     suffix = f"_{system}"
-    return name.removesuffix(suffix), "a" if name.endswith(suffix) else "o", lm
+    side = "a" if name.endswith(suffix) else "o"
+    return Recognised(kind, head.partition("_")[2], name.removesuffix(suffix), side, lm)
 
 
 def _table(archive: Archive, name: str) -> dict[str, str]:
@@ -280,19 +332,31 @@ def compare(
                 found = _compare_attack(archive, file, record, evidence, shown)
             elif record.metric == "wer":
                 rates = evidence.words.get((record.set, record.condition, record.params.get("lm", "")))
-                found = _compare_rate(archive, file, record, rates, "transcripts")
+                found = _compare_rate(archive, file, record, rates, evidence.usual["wer"], "transcripts")
             elif record.metric == "uar":
                 rates = evidence.emotions.get((record.set, record.condition, ""))
-                found = _compare_rate(archive, file, record, rates, "predictions")
+                found = _compare_rate(archive, file, record, rates, evidence.usual["uar"], "predictions")
             else:
                 unverified[record.metric] += 1
                 continue
             if found:
                 recomputed[f"{record.set} {record.condition}"][found] = None
+    for file, records in results.items():
+        _require_usual(archive, file, records, evidence)
     for metric, count in unverified.items():
         title = describe(metric).title
         archive.unverified.append(f"{title}: {count} numbers, which scores and transcripts do not give")
     return {place: list(numbers) for place, numbers in recomputed.items()}
+
+
+def _require_usual(archive: Archive, file: str, records: Sequence[Record], evidence: Evidence) -> None:
+    """Note error rates of the recogniser that counts which a file replaces by those of another."""
+    for (name, side, lm), rates in evidence.words.items():
+        value = rates.get(evidence.usual["wer"])
+        own = [r for r in records if (r.metric, r.set, r.condition, r.params.get("lm", "")) == ("wer", name, side, lm)]
+        if value is not None and own and not any(_same(record, value) for record in own):
+            message = f"does not show the WER of {name} {side} by {evidence.usual['wer']}, which counts"
+            archive.complain(file, message, "write the results again", "results")
 
 
 def _compare_attack(archive: Archive, file: str, record: Record, evidence: Evidence, shown: Mapping[str, str]) -> str:
@@ -315,13 +379,19 @@ def _compare_attack(archive: Archive, file: str, record: Record, evidence: Evide
     return f"{kind.title} {ours}"
 
 
-def _compare_rate(archive: Archive, file: str, record: Record, found: Mapping[str, float] | None, what: str) -> str:
+def _compare_rate(
+    archive: Archive, file: str, record: Record, found: Mapping[str, float] | None, usual: str, what: str
+) -> str:
     kind = describe(record.metric)
     place = f"{record.set} {record.condition}"
     if found is None:
         message = f"{kind.title} of {place}: no {what} give this number"
         archive.complain(file, message, f"pack the {what} that it is of", "results")
         return ""
+    # A line may name another recogniser, which was trained; without a name, the number is of the one that counts.
+    source = str(record.notes.get("source", ""))
+    named = [name for name in found if name and f"_{name}-" in source] or [name for name in found if name == usual]
+    found = {name: found[name] for name in named} or found
     if found and not any(_same(record, value) for value in found.values()):
         given = ", ".join(sorted(kind.show(value) for value in found.values()))
         message = f"the results say {kind.title} {kind.show(record.value)} % of {place}, the {what} give {given} %"

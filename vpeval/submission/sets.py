@@ -1,15 +1,15 @@
 """The data directories of a submission: consistent in themselves, and the same sets as the originals but for the voice.
 
-Utterances, speakers, trials, enrolments and texts must be those of the organiser. Audio is compared by length and
-level: what lasts a tenth of its original or is 40 dB quieter is no anonymised speech.
+Utterances, speakers, trials, enrolments and texts must be those of the organiser. Audio is compared by length, level,
+waveform and spectrum (`vpeval.submission.likeness`): what lasts a tenth of its original, is 40 dB quieter, is the
+original itself, or is no nearer to its original than to others, is no anonymised speech.
 """
 
 from __future__ import annotations
 
-import logging
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -22,11 +22,13 @@ from vpeval.data import layout
 from vpeval.data.directory import read_utt2spk
 from vpeval.data.layout import first_few
 from vpeval.editions.base import Edition
-from vpeval.submission.archive import Archive, Sound
+from vpeval.submission import likeness
+from vpeval.submission.archive import LIKENESS, Archive, Sound
 
 _SILENT = 10 ** (-70 / 20)
 _QUIETER = 40.0
 _SHORTEST, _LONGEST = 0.1, 10.0
+_FEW = 0.1
 _SAME = (
     *("utt2spk", "trials", "enrolls", "text", "spk2gender", "spk2fold"),
     *("utt2emo", "utt2lang", "utt2session", "utt2uniq"),
@@ -47,7 +49,9 @@ class Sets:
         return sorted(self.originals or set(self.directories.values()))
 
 
-def check_data(archive: Archive, edition: Edition, system: str, originals: Sequence[Path]) -> tuple[Sets, list[str]]:
+def check_data(
+    archive: Archive, edition: Edition, system: str, originals: Sequence[Path], audio: AudioPairs
+) -> tuple[Sets, list[str]]:
     """Note what is wrong with the sets; return them and what was compared with the originals."""
     files = archive.under("data")
     if not files:
@@ -64,11 +68,11 @@ def check_data(archive: Archive, edition: Edition, system: str, originals: Seque
         if size < edition.least_bytes.get(base, 0):
             message = f"has {size} bytes of audio where {edition.least_bytes[base]} are demanded"
             archive.complain(f"data/{name}", message, "are all utterances there, at full length?", "size")
-    given = {path.name or path.resolve().name: path for path in originals}
+    given = {_name(path): path for path in originals}
     compared = []
     for base, original in given.items():
         if f"{base}{suffix}" in directories:
-            compared.append(_compare_set(archive, f"data/{base}{suffix}", original))
+            compared.append(_compare_set(archive, f"data/{base}{suffix}", original, audio))
         else:
             archive.complain("data", f"no anonymised '{base}'", "anonymise and pack it", "missing set")
     if given:
@@ -109,7 +113,7 @@ def _compare_ids(archive: Archive, name: str, have: set[str], want: set[str], so
         archive.complain(name, message, "keep the original ids", "ids")
 
 
-def _compare_set(archive: Archive, place: str, original: Path) -> str:
+def _compare_set(archive: Archive, place: str, original: Path, audio: AudioPairs) -> str:
     """Compare a set with its original; return what was compared."""
     ours = read_utt2spk(original / "utt2spk")
     theirs = {row[0] for _, row in archive.rows(f"{place}/utt2spk", 2, 2 * len(ours) + 1000)}
@@ -117,8 +121,10 @@ def _compare_set(archive: Archive, place: str, original: Path) -> str:
     tables = [name for name in layout.present(original) if name in _SAME]
     for name in tables:
         _compare_table(archive, f"{place}/{name}", original / name)
-    compared = _compare_audio(archive, place, original)
-    return f"{place}: {compared} utterances by length and level, {', '.join(tables)}"
+    pairs = audio.of(_name(original))
+    compared = _compare_audio(archive, place, original, pairs)
+    _compare_content(archive, place, original, audio, pairs)
+    return f"{place}: {compared} utterances by length, level and spectrum, {', '.join(tables)}"
 
 
 def _compare_table(archive: Archive, name: str, original: Path) -> None:
@@ -140,44 +146,144 @@ def _compare_table(archive: Archive, name: str, original: Path) -> None:
             archive.complain(name, message, "leave labels and texts as they are", "changed labels")
 
 
-def _compare_audio(archive: Archive, place: str, original: Path) -> int:
+@dataclass(frozen=True)
+class _Pair:
+    """A submitted file next to its original: what both are like, their correlation, and where their spectra are."""
+
+    before: Sound
+    after: Sound
+    correlation: float
+    row: int | None
+
+
+class AudioPairs:
+    """Every submitted file is compared with its original as the archive is read, which is read once."""
+
+    def __init__(self, originals: Sequence[Path], work_dir: Path) -> None:
+        self._entries = {_name(path): read_table(path / "wav.scp", "audio file") for path in originals}
+        self._found: dict[str, dict[str, _Pair]] = {}
+        self._spectra = work_dir / "spectra"
+        self._rows = 0
+
+    def add(self, system: str, name: str, samples: np.ndarray) -> None:
+        """Compare a file of the archive with its original, if it has one."""
+        parts = PurePosixPath(name).parts
+        base = parts[1].removesuffix(f"_{system}") if parts[0] == "data" and len(parts) > 2 else ""
+        utt = PurePosixPath(name).stem
+        entry = self._entries.get(base, {}).get(utt)
+        if entry is None or utt in self._found.setdefault(base, {}):
+            return
+        try:
+            original = np.clip(np.rint(read_audio(entry).astype(np.float64) * 32768), -32768, 32767).astype("<i2")
+        except InputError as error:
+            raise InputError(f"cannot compare with the original: {error}", base) from None
+        before, after = Sound.from_samples(original), Sound.from_samples(samples)
+        row = None
+        if min(before.seconds, after.seconds) >= likeness.SHORTEST and before.level > _SILENT:
+            row, self._rows = self._rows, self._rows + 1
+            with open(self._spectra, "ab") as file:
+                file.writelines(likeness.spectrum(part).tobytes() for part in (original, samples))
+        alike = likeness.correlation(original, samples)
+        self._found[base][utt] = _Pair(before, after, alike, row)
+
+    def of(self, base: str) -> dict[str, _Pair]:
+        """The pairs of a set, by utterance."""
+        return {utt: self._found[base][utt] for utt in self._entries[base] if utt in self._found.get(base, {})}
+
+    def likeness(self, pairs: Mapping[str, _Pair], words: Sequence[str]) -> likeness.Likeness:
+        """How the spectra of pairs that have any relate to each other; `words` are their texts."""
+        shape = (self._rows, 2, likeness.FRAMES, likeness.BANDS)
+        spectra = np.memmap(self._spectra, np.float16, "r", shape=shape)
+        rows = np.array([pair.row for pair in pairs.values()], np.intp)
+        seconds = np.array([pair.before.seconds for pair in pairs.values()])
+        return likeness.compare(np.asarray(spectra[rows, 0]), np.asarray(spectra[rows, 1]), seconds, words)
+
+
+def _name(path: Path) -> str:
+    return path.name or path.resolve().name
+
+
+def _compare_audio(archive: Archive, place: str, original: Path, pairs: Mapping[str, _Pair]) -> int:
     """Lengths and levels of all utterances against those of the originals; return how many."""
-    sources = read_table(original / "wav.scp", "audio file")
-    logging.info(f"{original}: comparing the audio of {len(sources)} utterances")
-    sounds = {PurePosixPath(name).stem: sound for name, sound in _sounds(archive, place)}
     digests: dict[bytes, tuple[str, bytes]] = {}
     repeated = []
-    unchanged = compared = 0
     lengths = np.zeros(2)
-    for utt, entry in sources.items():
-        if utt not in sounds:
-            continue
-        try:
-            samples = np.clip(np.rint(read_audio(entry).astype(np.float64) * 32768), -32768, 32767).astype("<i2")
-        except InputError as error:
-            raise InputError(f"cannot compare with the original: {error}", original) from None
-        before, after = Sound.from_samples(samples), sounds[utt]
-        compared += 1
-        lengths += before.seconds, after.seconds
-        if fault := _fault(before, after):
+    words = _words(original)
+    for utt, pair in pairs.items():
+        lengths += pair.before.seconds, pair.after.seconds
+        if fault := _fault(pair.before, pair.after):
             archive.complain(f"{place}/wav/{utt}.wav", fault, "pack the anonymised speech", "audio")
-        unchanged += before.digest == after.digest
-        other, source = digests.setdefault(after.digest, (utt, before.digest))
-        if other != utt and source != before.digest:
+        other, source = digests.setdefault(pair.after.digest, (utt, pair.before.digest))
+        if other != utt and source != pair.before.digest and not (words and words.get(utt) == words.get(other)):
             repeated.append(utt)
     if repeated:
         message = f"{len(repeated)} utterances have the samples of another one ({first_few(repeated)})"
         archive.complain(f"{place}/wav", message, "pack the speech of each", "audio")
-    if compared and not 0.5 <= lengths[1] / lengths[0] <= 2:
+    if pairs and not 0.5 <= lengths[1] / lengths[0] <= 2:
         message = f"lasts {lengths[1]:.1f} s in all, the original {lengths[0]:.1f} s"
         archive.complain(f"{place}/wav", message, "pack all of the anonymised speech", "audio")
-    if unchanged:
-        archive.noted.append(f"{place}: {unchanged} of {compared} utterances are the originals, unchanged")
-    return compared
+    return len(pairs)
 
 
-def _sounds(archive: Archive, place: str) -> Iterator[tuple[str, Sound]]:
-    return ((name, sound) for name, sound in archive.sounds.items() if name.startswith(f"{place}/"))
+def _words(original: Path) -> dict[str, str]:
+    """The texts of a set; none where all are the same, and say nothing about which utterances may sound alike."""
+    texts = read_table(original / "text", "text", empty=True) if (original / "text").is_file() else {}
+    return texts if len(set(texts.values())) > 1 else {}
+
+
+def _compare_content(
+    archive: Archive, place: str, original: Path, audio: AudioPairs, pairs: Mapping[str, _Pair]
+) -> None:
+    """Note audio that is its original, or is not the speech of its original."""
+    same = [utt for utt, pair in pairs.items() if pair.correlation >= likeness.SAME]
+    _judge(
+        archive,
+        place,
+        same,
+        "{} of {} utterances are their originals, but for gain, sign, delay or direction in time ({})",
+        len(same) > _FEW * len(pairs),
+        len(pairs),
+    )
+    measured = {utt: pair for utt, pair in pairs.items() if pair.row is not None}
+    if not measured:
+        archive.unverified.append(f"{place}/wav: what is said was not compared, as all utterances are too short")
+        return
+    words = _words(original)
+    found = audio.likeness(measured, [words.get(utt, "") for utt in measured])
+    _judge(
+        archive,
+        place,
+        [utt for utt, repeats in zip(measured, found.repeats, strict=True) if repeats],
+        "{} of {} utterances sound nearly the same as another one ({})",
+        float(found.repeats.mean()) > _FEW,
+        len(measured),
+    )
+    others = found.place >= likeness.CHANCE
+    enough = len(measured) >= likeness.FEWEST
+    _judge(
+        archive,
+        place,
+        [utt for utt, other in zip(measured, others, strict=True) if other],
+        "{} of {} utterances are no nearer to their originals than to others ({})",
+        enough and float(found.place.mean()) > likeness.UNRELATED,
+        len(measured),
+        likeness.USUAL,
+    )
+    if not enough:
+        archive.unverified.append(
+            f"{place}/wav: {len(measured)} utterances are too few to tell whether they say what their originals say"
+        )
+
+
+def _judge(
+    archive: Archive, place: str, utts: Sequence[str], message: str, refused: bool, total: int, usual: float = 0.0
+) -> None:
+    """Refuse what is wrong with many utterances; what is wrong with a few is not verified, unless that is usual."""
+    said = message.format(len(utts), total, first_few(utts))
+    if refused:
+        archive.complain(f"{place}/wav", said, "pack the anonymised speech of each", LIKENESS)
+    elif len(utts) > usual * total:
+        archive.unverified.append(f"{place}/wav: {said}")
 
 
 def _fault(before: Sound, after: Sound) -> str:

@@ -260,13 +260,14 @@ class Injector:
         return found
 
     def _forget(self, stage: int) -> None:
-        """Remove what a stage has made, and the directories that are empty without it."""
+        """Remove what a stage has made, and the directories that hold nothing but hidden files without it."""
+        roots = {self.folder / place for place in self.places}
         for name in sorted(self._made[stage]):
             (self.folder / name).unlink(missing_ok=True)
             for parent in (self.folder / name).parents:
-                if parent == self.folder or not parent.is_dir() or any(parent.iterdir()):
+                if parent in roots or any(not path.name.startswith(".") for path in parent.glob("*")):
                     break
-                parent.rmdir()
+                shutil.rmtree(parent, ignore_errors=True)
 
     def _left_behind(self) -> list[str]:
         """Processes that still work in the folder after what they may take to end."""

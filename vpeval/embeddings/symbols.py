@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.core.arrays import Floats32
-from vpeval.core.errors import InputError
+from vpeval.core.errors import InputError, TooFew
 from vpeval.core.files import atomic_path
 from vpeval.embeddings.speaker_vectors import Embeddings, group, split
 
@@ -148,7 +148,7 @@ def split_stretches(
         heard |= named
         owner |= dict.fromkeys([f"{spk}-reference", *named], spk)
     if len(known) < 2:
-        raise InputError(
+        raise TooFew(
             f"fewer than two speakers have {unit} of speech in {n_inputs} input utterances and one more; ask for more "
             "(--srd-inputs), or compare utterances (--srd-unit utterance)",
             pooled.directory,

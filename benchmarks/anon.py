@@ -1,9 +1,10 @@
 #!/usr/bin/env -S bash -c '. "${0%/*}/../path.sh" && exec python3 "$0" "$@"'
-"""Time McAdams against the loop over frames, on one core, and every shipped hook against real time.
+"""Time McAdams and vtln against their transcriptions, on one core, and every shipped hook against real time.
 
 Usage: benchmarks/anon.py
 
-The loop is the transcription that the tests use as an oracle. Hooks run as they do in a job, start-up included.
+The transcriptions, a loop over frames and scipy's transforms, are those that the tests use as oracles. Hooks run as they
+do in a job, start-up included.
 """
 
 import os
@@ -15,10 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.anon.transcription import per_frame_mcadams
+from tests.anon.transcription import per_frame_mcadams, stretched_by_scipy
 from vpeval.anon import hook_program
 from vpeval.anon.mcadams import McAdams
 from vpeval.audio.io import RATE, read_audio
+from vpeval.audio.vtln import stretch_envelope
 from vpeval.core import seeds
 from vpeval.data.directory import DataDir
 
@@ -32,6 +34,7 @@ ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
 def main() -> None:
     files = sorted(AUDIO.glob("[fm]03?/*-00[1-4].opus"))[:24]
     compare_mcadams(np.concatenate([read_audio(str(path)) for path in files[:6]]))
+    compare_vtln(np.concatenate([read_audio(str(path)) for path in files[:6]]))
     for folder in sorted((ROOT / "local/anon").iterdir()):
         time_hook(hook_program.find_hook(str(folder)), files)
 
@@ -48,6 +51,15 @@ def compare_mcadams(wave: np.ndarray) -> None:
         f"McAdams, {seconds:.1f} s of speech, one core: {1000 * ours:.0f} ms ({seconds / ours:.0f} x real time), loop "
         f"over frames {1000 * loop:.0f} ms, ratio {loop / ours:.1f} (at least {LIMIT}: {verdict}), {apart:.0e} apart"
     )
+
+
+def compare_vtln(wave: np.ndarray) -> None:
+    ours, theirs = float("inf"), float("inf")
+    for _ in range(ROUNDS):
+        ours = min(ours, measure(lambda: stretch_envelope(wave, 1.1)))
+        theirs = min(theirs, measure(lambda: stretched_by_scipy(wave, 1.1)))
+    apart = np.abs(stretch_envelope(wave, 1.1) - stretched_by_scipy(wave, 1.1)).max()
+    print(f"vtln, the same speech: {1000 * ours:.0f} ms, by scipy {1000 * theirs:.0f} ms, {apart:.0e} apart")
 
 
 def time_hook(hook: Path, files: list[Path]) -> None:

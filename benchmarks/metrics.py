@@ -7,7 +7,8 @@ Usage: benchmarks/metrics.py
 of Common Voice, from embedding directories with few utterances of each to records: beside reading the same bytes and
 the product of the same vectors. (d) All verification metrics of 1e6 scores beside one argsort; (e) the bootstrap
 intervals of a VoicePrivacy set. Times are CPU seconds on one thread, each measured in turns with its baseline, so that
-a busy machine slows both. Memory is the peak of a process of its own. With all utterances: benchmarks/scale.py.
+a busy machine slows both. (f) 1-EER among vectors of which thousands are equal to the bit, beside vectors that differ.
+Memory is the peak of a process of its own. With all utterances: benchmarks/scale.py.
 """
 
 import multiprocessing
@@ -29,6 +30,7 @@ from vpeval.measures.disclosure import score_srd
 from vpeval.measures.legal import parse_sizes
 from vpeval.measures.linkability import score_linkability
 from vpeval.measures.singling_out import score_singling_out
+from vpeval.metrics.one_minus_eer import compare_all
 from vpeval.metrics.resampling import ScoredTrials
 from vpeval.metrics.score_metrics import cllr, dsys, min_cllr, min_dcf, zebra
 from vpeval.metrics.scores import eer_kaldi, eer_rocch, eer_threshold, pool
@@ -40,7 +42,7 @@ SIZES = "20,50,100,200,500,1000,2000,5000,10000,20000,all"
 
 def main() -> None:
     os.environ |= {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
-    for part in (time_linkability, time_singling_out, time_srd, time_verification, time_bootstrap):
+    for part in (time_linkability, time_singling_out, time_srd, time_verification, time_bootstrap, time_equal):
         # A process of its own, as the peak memory of a process never falls; its libraries are loaded with one thread.
         process = multiprocessing.get_context("spawn").Process(target=part)
         process.start()
@@ -168,6 +170,28 @@ def fastest(*functions: Callable[[], object], rounds: int = 7) -> list[float]:
             function()
             taken.append(time.process_time() - start)
     return [min(taken) for taken in times]
+
+
+def time_equal() -> None:
+    """Half of the references equal, two thirds of the tests, and both."""
+    rng = np.random.default_rng(0)
+    enroll = rng.standard_normal((4000, DIMENSION))
+    test = enroll[:1500] + 2 * rng.standard_normal((1500, DIMENSION))
+    same_enroll, same_test = enroll.copy(), test.copy()
+    same_enroll[:2000], same_test[:1000] = enroll[0], test[0]
+
+    def seconds(x: np.ndarray, y: np.ndarray) -> float:
+        start = time.process_time()
+        compare_all(x, [y], np.arange(len(y)), [20, 1000, len(x)])
+        return time.process_time() - start
+
+    cases = {"references": (same_enroll, test), "tests": (enroll, same_test), "both": (same_enroll, same_test)}
+    for name, (x, y) in cases.items():
+        pairs = [(seconds(enroll, test), seconds(x, y)) for _ in range(5)]
+        without, equal = (min(column) for column in zip(*pairs, strict=True))
+        print(
+            f"(f) 1-EER, 4,000 x 1,500, equal {name}: {equal:.2f} s, {equal / without:.2f} of {without:.2f} s without"
+        )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,13 @@
-"""Section 6.2 of the VPC 2020 plan, frame by frame and with other people's roots and filters: the oracle of McAdams."""
+"""Section 6.2 of the VPC 2020 plan, frame by frame and with other people's roots and filters: the oracle of McAdams.
+
+And the change of the vocal tract by transforms of scipy's.
+"""
 
 import numpy as np
+from scipy import signal
 from scipy.signal import lfilter
+
+from vpeval.audio.vtln import warp_map
 
 EPS = np.finfo(np.float32).eps
 
@@ -55,3 +61,15 @@ def per_frame_mcadams(
         residual = lfilter(lpc, [1.0], frame)
         output[place] += lfilter([1.0], np.real(np.poly(new_poles)), residual) * window
     return peak * output / np.abs(output).max()
+
+
+def stretched_by_scipy(wave: np.ndarray, factor: float) -> np.ndarray:
+    """The vocal tract changed by scipy's short-time Fourier transform and a whole cepstrum that is cut off."""
+    places = warp_map(factor, 257)
+    _, _, spectrum = signal.stft(np.pad(wave.astype(np.float64), 512), 16000, nperseg=512, noverlap=384)
+    cepstrum = np.fft.irfft(np.log(np.abs(spectrum) + 1e-5), axis=0)
+    cepstrum[40:473] = 0
+    envelope = np.fft.rfft(cepstrum, axis=0).real
+    warped = np.stack([np.interp(places, np.arange(257), column) for column in envelope.T], axis=1)
+    _, output = signal.istft(spectrum * np.exp(warped - envelope), 16000, nperseg=512, noverlap=384)
+    return np.asarray(output[512 : 512 + len(wave)])

@@ -3,8 +3,8 @@
 
 Usage: benchmarks/anon.py
 
-The transcriptions, a loop over frames and scipy's transforms, are those that the tests use as oracles. Hooks run as they
-do in a job, start-up included.
+The transcriptions, a loop over frames and scipy's transforms, are those that the tests use as oracles. Hooks run as
+they do in a job, start-up included.
 """
 
 import os

@@ -103,6 +103,19 @@ def test_files_and_directories_that_options_name_count(home: Path, data: Path, o
     assert print_of(home, data, words) != before
 
 
+def test_a_data_directory_that_options_name_counts_with_its_audio_and_without_what_was_noted_about_it(
+    home: Path, data: Path
+) -> None:
+    pool, audio = home.parent / "elsewhere/pool", home.parent / "elsewhere/x.wav"
+    put(audio)
+    put(pool / "wav.scp", f"x-1 {audio}\n")
+    put(pool / "utt2spk", "x-1 x\n")
+    before = print_of(home, data, f"--pool {pool}")
+    assert (pool / ".audio.json").is_file() and print_of(home, data, f"--pool {pool}") == before
+    put(audio, "others!")
+    assert print_of(home, data, f"--pool {pool}") != before
+
+
 def test_variables_that_a_program_mentions_count_and_so_does_what_they_name(
     home: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,7 +32,7 @@ from vpeval.anon.hook_input import ROOT, WHOLE_SET
 from vpeval.core import models
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
-from vpeval.core.publish import MARKER, STAMP
+from vpeval.core.publish import INDEX, MARKER, STAMP
 
 DEPENDS = "depends"
 OPENED = "VPEVAL_HOOK_OPENED"
@@ -42,6 +42,7 @@ RECORD = ".hook_files.json"
 _MOST_FILES = 10_000
 _PASSING = {"__pycache__", ".git", ".hg", ".svn", "node_modules", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache"}
 _LEFTOVERS = (".log", ".pyc", ".tmp", ".swp", "~", ".nbi", ".nbc", ".DS_Store")
+_OURS = {MARKER, STAMP, INDEX}
 _CODE_SUFFIXES = {".py", ".sh", ".pl", ".yaml", ".yml", ".conf", ".json"}
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
 _SYSTEM = ("/proc/", "/sys/", "/dev/", "/run/", "/usr/", "/lib", "/bin/", "/sbin/", "/etc/", "/var/cache/")
@@ -96,8 +97,11 @@ def _is_program(path: Path) -> bool:
 
 
 def _files_below(start: Path, home: Path, excluded: Iterable[str]) -> Iterator[Path]:
-    """The files that count of a file or directory; links are followed, and every directory is visited once."""
-    if start.is_file():
+    """The files that count of a file or directory; links are followed, and every directory is visited once.
+
+    A data directory counts as a whole, with the audio that it names.
+    """
+    if start.is_file() or (start / "wav.scp").is_file():
         yield start
         return
     seen: set[str] = set()
@@ -115,7 +119,7 @@ def _files_below(start: Path, home: Path, excluded: Iterable[str]) -> Iterator[P
         directories[:] = sorted(name for name in directories if name not in _PASSING and not _is_ours(here / name))
         for name in sorted(names):
             path = here / name
-            if name.endswith(_LEFTOVERS) or not path.is_file() or _matches(path, home, excluded):
+            if name in _OURS or name.endswith(_LEFTOVERS) or not path.is_file() or _matches(path, home, excluded):
                 continue
             count += 1
             if count > _MOST_FILES:

@@ -16,7 +16,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.run_names import with_seed
 from vpeval.jobs import code
-from vpeval.jobs.stamps import content_digest
+from vpeval.jobs.stamps import content_digest, fingerprint
 
 RECORD = "anonymiser.json"
 _SETS = ("train_sets", "pool_sets")
@@ -156,9 +156,14 @@ def hook_digest(hook: Path, options: str = "") -> str:
     """
     home, found = hook.resolve().parent, dependencies(hook, split_options(options))
     digests = {name: digest for name, digest in code.code_of(library_code(hook)).items() if name.startswith("vpeval/")}
-    digests |= {os.path.relpath(path, home): content_digest(path) for path in found.files}
+    digests |= {os.path.relpath(path, home): _content(path) for path in found.files}
     digests |= {f"${name}": value for name, value in found.variables.items() if not Path(value).exists()}
     return digest_of(digests)
+
+
+def _content(path: Path) -> str:
+    """A digest of a file, or of a data directory with the audio that it names."""
+    return content_digest(path) if path.is_file() else next(iter(fingerprint([path], {}).inputs.values()))
 
 
 def audio_digest(files: Iterable[tuple[str, str]]) -> str:

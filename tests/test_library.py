@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vpeval.metrics import linkability_of, point_estimates, rank_disclosure, verification_records
+from vpeval import metrics
+from vpeval.metrics import linkability_of, point_estimates, rank_disclosure, singling_out, verification_records
 
 ROOT = Path(__file__).parents[1]
 README, GUIDE = ROOT / "README.md", ROOT / "docs/library.md"
@@ -85,3 +86,90 @@ def test_trials_of_a_wrong_label_or_of_different_lengths_are_refused():
         verification_records([1, 0], [True, True], ["a", "a"], ["a", "b"])
     with pytest.raises(ValueError, match="one length"):
         verification_records([1, 0], [True], ["a", "a"], ["a", "b"])
+
+
+RNG = np.random.default_rng(5)
+ENROLLED, OWNER = RNG.normal(size=(12, 6)), np.repeat(np.arange(12), 3)
+TESTED = ENROLLED[OWNER] + RNG.normal(size=(36, 6))
+OF_VECTORS = {
+    "linkability": lambda owner, **kind: metrics.linkability_of(ENROLLED, TESTED, owner, [2, 12], **kind),
+    "singling out": lambda owner, **kind: metrics.singling_out_of(ENROLLED, TESTED, owner, [4], **kind),
+    "1 - EER": lambda owner, **kind: metrics.one_minus_eer_of(
+        ENROLLED, TESTED[::3], owner[::3], [4], resamples=9, **kind
+    ),
+    "ranks": lambda owner, **kind: metrics.rank_disclosure(ENROLLED, TESTED, owner, **kind),
+    "intervals": lambda owner, **kind: metrics.rank_disclosure_intervals(ENROLLED, TESTED, owner, resamples=9, **kind),
+}
+
+
+@pytest.mark.parametrize("name", ["euclid", "plda", "Cosine", "", None, 1])
+@pytest.mark.parametrize("metric", OF_VECTORS)
+def test_an_unknown_similarity_or_estimator_is_an_error_that_lists_the_known_ones(metric, name):
+    with pytest.raises(ValueError, match=r"unknown similarity .*; there are cosine, product, euclidean"):
+        OF_VECTORS[metric](OWNER, similarity=name)
+    if metric in ("ranks", "intervals"):
+        with pytest.raises(ValueError, match=r"unknown estimator .*; there are empirical, beta-binomial"):
+            OF_VECTORS[metric](OWNER, estimator="beta_binomial" if name == "plda" else name)
+
+
+@pytest.mark.parametrize(
+    ("owner", "said"),
+    [
+        (OWNER + 1, r"owner\[33\] is 12, but there are the rows 0 to 11"),
+        (OWNER - 1, r"owner\[0\] is -1, but"),
+        (OWNER[:-3], "owner must be .* whole numbers"),
+        (OWNER / 2, "owner must be 36 whole numbers|owner must be 12 whole numbers"),
+    ],
+)
+@pytest.mark.parametrize("metric", OF_VECTORS)
+def test_an_owner_that_is_none_of_the_references_is_refused_in_words(metric, owner, said):
+    if metric == "1 - EER":
+        said = said.replace("33", "11")
+    with pytest.raises(ValueError, match=said):
+        OF_VECTORS[metric](owner)
+
+
+@pytest.mark.parametrize("metric", OF_VECTORS)
+def test_a_result_is_printed_with_its_values_and_not_its_inputs(metric):
+    shown = str(OF_VECTORS[metric](OWNER))
+    assert "array" not in shown and len(shown) < 1200
+
+
+def test_intervals_of_linkability_are_over_speakers_and_hold_the_values():
+    found = OF_VECTORS["linkability"](OWNER)
+    once = metrics.linkability_of(ENROLLED, TESTED[::3], OWNER[::3], [2, 12])
+    thrice = metrics.linkability_of(ENROLLED, np.repeat(TESTED[::3], 3, axis=0), OWNER, [2, 12])
+    assert [one.lower <= value <= one.upper for one, value in zip(found.intervals(), found.values, strict=True)] == [
+        True
+    ] * 2
+    for one, other in zip(once.intervals(), thrice.intervals(), strict=True):
+        # The same utterance three times is no more evidence.
+        assert (one.lower, one.upper) == pytest.approx((other.lower, other.upper))
+
+
+def test_singling_out_of_arrays_is_that_of_folds():
+    direct = singling_out.singling_out(
+        ENROLLED, np.arange(12), TESTED.reshape(12, 3, 6).swapaxes(0, 1), np.full(12, 3), [4, 12]
+    )
+    order = np.argsort(np.tile(np.arange(3), 12), kind="stable")  # as if all first utterances came before all second
+    found = metrics.singling_out_of(ENROLLED, TESTED[order], OWNER[order], [4, 12])
+    assert np.array_equal(found.per_speaker, direct.per_speaker)
+    with pytest.raises(ValueError, match="needs two vectors per speaker; speaker 11 has one"):
+        metrics.singling_out_of(ENROLLED, TESTED[:-2], OWNER[:-2], [4])
+
+
+def test_voices_that_are_left_as_they_are_lose_no_distinctiveness():
+    scores = TESTED @ TESTED.T
+    found = metrics.distinctiveness(scores, scores, scores, OWNER, resamples=20)
+    assert found["g_vd"].value == 0 and abs(found["deid"].value) < 0.1  # Laplace smoothing of more pairs
+    assert found["d_diag_oo"].value == found["d_diag_aa"].value
+    with pytest.raises(ValueError, match="scores oa of 36 utterances must be 36 by 36"):
+        metrics.distinctiveness(scores, scores[:5], scores, OWNER)
+
+
+def test_lists_that_cannot_be_of_these_speakers_have_no_overlap():
+    for a, b in (([], ["x"]), (["x"], []), (["x", "y"], ["z"])):
+        with pytest.raises(ValueError, match="none may be empty or hold others"):
+            metrics.jaccard_overlap(a, b, n_speakers=2)
+    with pytest.raises(ValueError, match="unknown kind of speakers 'middle'; there are easy, hard"):
+        metrics.extreme_speakers({"a": 1.0, "b": 0.0}).usable("middle")

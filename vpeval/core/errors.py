@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from os import PathLike
 
 _LINE_ENDS = re.compile("[\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029]")
+
+
+def refuse_unknown(what: str, name: object, known: Iterable[object]) -> None:
+    """Raise a ValueError for a name that is none of those there are: it must not pass for another one.
+
+    >>> refuse_unknown("similarity", "euclid", ("cosine", "euclidean"))
+    Traceback (most recent call last):
+        ...
+    ValueError: unknown similarity 'euclid'; there are cosine, euclidean
+    """
+    choices = list(known)
+    if name not in choices:
+        raise ValueError(f"unknown {what} {name!r}; there are {', '.join(map(str, choices))}")
 
 
 class InputError(Exception):

@@ -27,7 +27,7 @@ speaker i counts m[i] times.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,6 +70,10 @@ class SpeakerInterval:
     upper: float | None
     notes: Mapping[str, Any] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        """The limits only."""
+        return "no interval" if self.lower is None or self.upper is None else f"[{self.lower:.3f}, {self.upper:.3f}]"
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -81,6 +85,10 @@ class Estimate:
     params: Mapping[str, Any]
     counts: Mapping[str, int]
     notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """The value and its interval."""
+        return f"{' '.join((self.metric, *map(str, self.params.values())))} {self.value:.3f} {self.interval}"
 
 
 NO_INTERVAL = SpeakerInterval(None, None)
@@ -219,6 +227,16 @@ def share_intervals(
         SpeakerInterval(min(float(low), float(mean)), max(float(high), float(mean)), notes)
         for low, high, mean in zip(lower, upper, means, strict=True)
     ]
+
+
+def rate_lines(title: str, size: str, sizes: Iterable[int], values: Floats, chances: Floats) -> str:
+    """A line for every rate of a result, with its chance level.
+
+    >>> rate_lines("linkability", "N'", [2], np.array([0.75]), np.array([0.5]))
+    "linkability 0.750 at N' = 2 (chance 0.500)"
+    """
+    rows = zip(sizes, values, chances, strict=True)
+    return "\n".join(f"{title} {value:.3f} at {size} = {n} (chance {chance:.3f})" for n, value, chance in rows)
 
 
 def rate_interval(

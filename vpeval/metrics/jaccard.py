@@ -16,6 +16,8 @@ from functools import cache
 
 import numpy as np
 
+from vpeval.core.errors import refuse_unknown
+
 QUANTILE = 0.25
 """The share of the speakers in a list of the reproduction."""
 KINDS = ("easy", "hard")
@@ -35,6 +37,7 @@ class Extremes:
         >>> extreme_speakers({"a": 0.9, "b": 0.5, "c": 0.5, "d": 0.5}, 0.25).usable("hard") is None
         True
         """
+        refuse_unknown("kind of speakers", kind, KINDS)
         found: frozenset[str] = getattr(self, kind)
         return None if len(found) > 2 * self.size else found
 
@@ -67,6 +70,8 @@ def extreme_speakers(scores: Mapping[str, float], quantile: float = QUANTILE) ->
 def jaccard(a: Collection[str], b: Collection[str], n_speakers: int) -> Overlap:
     """Overlap of two non-empty lists of speakers out of `n_speakers`."""
     a, b = frozenset(a), frozenset(b)
+    if not (a and b and len(a | b) <= n_speakers):
+        raise ValueError(f"lists of {len(a)} and {len(b)} of {n_speakers} speakers: none may be empty or hold others")
     return Overlap(len(a & b) / len(a | b), _chance(len(a), len(b), n_speakers))
 
 

@@ -51,6 +51,7 @@ from numpy.typing import NDArray
 
 from vpeval.core.arrays import Counts, Floats
 from vpeval.core.seeds import generator
+from vpeval.metrics.intervals import SpeakerInterval, rate_lines, share_intervals
 from vpeval.metrics.ranks import Rivals
 from vpeval.metrics.srd import fit_beta_binomial
 
@@ -78,11 +79,26 @@ def picked(n_all: int, n: int) -> Floats:
 
 @dataclass(frozen=True)
 class Linkability:
-    """Linkage probabilities, one row per value of N' and one column per test speaker; `drawn` are those of draws."""
+    """Linkage probabilities, one row per value of N' and one column per test speaker; `drawn` are those of draws.
+
+    `owner` is the speaker of every column, where several are of one.
+    """
 
     n_enroll: tuple[int, ...]
     per_speaker: NDArray[np.float64]
     drawn: NDArray[np.float64] | None = None
+    owner: Counts | None = None
+
+    def __str__(self) -> str:
+        """A line for every N'."""
+        return rate_lines("linkability", "N'", self.n_enroll, self.values, self.chance)
+
+    def intervals(self) -> list[SpeakerInterval]:
+        """95 % intervals of the values, over speakers."""
+        owner = np.arange(self.per_speaker.shape[1]) if self.owner is None else self.owner
+        _, place, counts = np.unique(owner, return_inverse=True, return_counts=True)
+        means = [np.bincount(place, row) / counts for row in self.per_speaker]
+        return share_intervals(np.stack(means, axis=1), weights=counts)
 
     @property
     def values(self) -> NDArray[np.float64]:

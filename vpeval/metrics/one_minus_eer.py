@@ -224,6 +224,10 @@ class OneMinusEer:
     value: float
     interval: SpeakerInterval
 
+    def __str__(self) -> str:
+        """The value and its interval."""
+        return f"1 - EER {self.value:.3f} {self.interval} at N' = {self.n_enroll}"
+
 
 @dataclass(frozen=True)
 class Compared:

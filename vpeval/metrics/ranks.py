@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vpeval.core.arrays import Bools, Counts, Floats
+from vpeval.core.errors import refuse_unknown
 from vpeval.metrics.vectors import (
     RESOLUTION,
     Product,
@@ -164,6 +165,7 @@ class Ranks:
         cls, rivals: Rivals, owner: Counts, n_speakers: int, n_references: int, ties: Ties = "mid"
     ) -> Ranks:
         """The ranks by a rule for ties: all ranks of the tie block, or its last one."""
+        refuse_unknown("rule for ties", ties, get_args(Ties))
         last = rivals.above + rivals.tied
         return cls(last if ties == "strict" else rivals.above, last, owner, n_speakers, n_references)
 

@@ -115,6 +115,11 @@ class PooledScores:
     targets: Counts
     nontargets: Counts
 
+    def __str__(self) -> str:
+        """How many scores there are, and in which range."""
+        low, high = self.score[[0, -1]]
+        return f"{self.n_targets} target and {self.n_nontargets} nontarget scores from {low:.4g} to {high:.4g}"
+
     @cached_property
     def n_targets(self) -> int:
         """Number of target trials."""

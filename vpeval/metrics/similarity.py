@@ -29,12 +29,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from vpeval.core.arrays import Bools, Counts, Floats, Indices
-from vpeval.core.errors import InputError, TooFew
+from vpeval.core.errors import InputError, TooFew, refuse_unknown
 from vpeval.core.seeds import generator
 from vpeval.metrics.intervals import RESAMPLES, Estimate, multiplicities, studentised_interval, too_few
 from vpeval.metrics.scores import pool
 
 CONDITIONS = ("oo", "oa", "aa")
+MODES = ("full", "vpc")
 
 _ROUNDING = 1e-13
 """Differences of means of equal cells that are not zero."""
@@ -56,6 +57,8 @@ def similarity_matrix(
 
     NaN stands on the diagonal of speakers with a single utterance; any other pair of speakers must have scores.
     """
+    refuse_unknown("condition", condition, CONDITIONS)
+    refuse_unknown("mode", mode, MODES)
     used = pairs.first < pairs.second if mode == "vpc" else pairs.first != pairs.second
     if mode != "vpc" and condition != "oa":
         used = _once(pairs, used)

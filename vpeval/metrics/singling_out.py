@@ -37,6 +37,7 @@ import numpy as np
 
 from vpeval.core.arrays import Bools, Counts, Floats
 from vpeval.core.seeds import generator
+from vpeval.metrics.intervals import SpeakerInterval, rate_lines, share_intervals
 from vpeval.metrics.vectors import (
     RESOLUTION,
     Similarity,
@@ -60,6 +61,14 @@ class SinglingOut:
     n_speakers: tuple[int, ...]
     per_speaker: Floats
     chance_per_speaker: Floats
+
+    def __str__(self) -> str:
+        """A line for every N."""
+        return rate_lines("singling out", "N", self.n_speakers, self.values, self.chance)
+
+    def intervals(self) -> list[SpeakerInterval]:
+        """95 % intervals of the values, over enrolment speakers."""
+        return share_intervals(self.per_speaker.T)
 
     @property
     def chance(self) -> Floats:

@@ -35,12 +35,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vpeval.core.arrays import Floats
+from vpeval.core.errors import refuse_unknown
 from vpeval.core.seeds import generator
 from vpeval.metrics.intervals import RESAMPLES, SpeakerInterval, multiplicities, share_intervals, studentised_interval
 from vpeval.metrics.ranks import Ranks
@@ -59,6 +60,14 @@ class Disclosure:
     idr: Floats
     rank_spread: Floats
 
+    def __str__(self) -> str:
+        """A line for every histogram."""
+        rows = zip(self.max_d, self.mean_d, self.idr, self.rank_spread, strict=True)
+        return "\n".join(
+            f"MaxD {highest:.3f} bit, MeanD {mean:.3f} bit, IdR {idr:.3f}, rank spread {spread:.3f}"
+            for highest, mean, idr, spread in rows
+        )
+
 
 def disclosure(histograms: Floats, estimator: Estimator = "empirical") -> Disclosure:
     """SRD of every row of `histograms` (observations per rank 1 … N).
@@ -67,6 +76,7 @@ def disclosure(histograms: Floats, estimator: Estimator = "empirical") -> Disclo
     >>> float(d.max_d[0]), float(d.mean_d[0]), float(d.idr[0]), float(d.rank_spread[0])
     (1.0, 0.5, 0.5, 0.25)
     """
+    refuse_unknown("estimator", estimator, get_args(Estimator))
     n = histograms.shape[1]
     gamma = histograms / histograms.sum(axis=1, keepdims=True)
     if estimator == "beta-binomial":

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.core.arrays import Counts, Floats
+from vpeval.core.errors import refuse_unknown
 
 Similarity = Literal["cosine", "product", "euclidean"]
 Vectors = NDArray[np.floating]
@@ -79,6 +80,7 @@ class Product:
 
 def common_scale(x: Vectors, y: Vectors, similarity: Similarity) -> tuple[float, float]:
     """Powers of two to divide inputs and references by, so that their products stay in range; 1 for cosines."""
+    refuse_unknown("similarity", similarity, get_args(Similarity))
     if similarity == "cosine":
         return 1.0, 1.0
     peaks = [float(np.abs(vectors).max(initial=0)) for vectors in (x, y)]

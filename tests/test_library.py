@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import json
 import re
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vpeval import metrics
+from vpeval import metrics, results
 from vpeval.metrics import linkability_of, point_estimates, rank_disclosure, singling_out, verification_records
 
 ROOT = Path(__file__).parents[1]
@@ -173,3 +174,27 @@ def test_lists_that_cannot_be_of_these_speakers_have_no_overlap():
             metrics.jaccard_overlap(a, b, n_speakers=2)
     with pytest.raises(ValueError, match="unknown kind of speakers 'middle'; there are easy, hard"):
         metrics.extreme_speakers({"a": 1.0, "b": 0.0}).usable("middle")
+
+
+def test_the_notebook_goes_from_arrays_to_figure_1_of_the_legal_paper(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    cells = json.loads((ROOT / "docs/notebooks/legal_figure.ipynb").read_text())["cells"]
+    space = {"__name__": "notebook"}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            assert not cell["outputs"]
+            exec("".join(cell["source"]), space)
+    assert {f"legal.{kind}" for kind in ("svg", "pdf", "png")} <= {path.name for path in Path("figures").iterdir()}
+    rates = {(r.metric, r.system, r.params["L"]): r.value for r in space["records"] if r.params["N"] == 60}
+    assert len(rates) == 18
+    for metric in ("singling_out", "linkability", "one_minus_eer"):
+        assert rates[metric, "original", 1] > rates[metric, "mine", 1]
+        assert rates[metric, "mine", 30] > rates[metric, "mine", 1]  # who has more utterances finds more
+    assert all(r.lower - 1e-12 <= r.value <= r.upper + 1e-12 for r in space["records"])
+
+
+def test_figures_of_an_unknown_edition_or_format_are_refused():
+    with pytest.raises(ValueError, match="unknown edition '2021'; there are 2020, 2022, 2024, 2026"):
+        results.draw_figures([], "figures", "2021")
+    with pytest.raises(ValueError, match="unknown format 'jpg'; there are svg, pdf, png"):
+        results.draw_figures([], "figures", formats=["jpg"])

@@ -160,7 +160,7 @@ def test_a_function_counts_by_its_own_lines_and_a_partial_by_its_function() -> N
         module.definition_of(lambda: 1)
 
 
-NO_NUMBERS = {"matplotlib", "yaml", "jinja2", "markupsafe", "starlette", "uvicorn", "huggingface_hub", "vpeval"}
+NO_NUMBERS = {"matplotlib", "yaml", "jinja2", "markupsafe", "starlette", "uvicorn", "h11", "huggingface_hub", "vpeval"}
 """Packages that show or fetch, and do not compute."""
 
 

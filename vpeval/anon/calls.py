@@ -20,10 +20,11 @@ from functools import partial
 from pathlib import Path
 
 from vpeval.anon.driver import hash_file
-from vpeval.anon.hook_input import ROOT, WholeSet, copy_audio, environment, hook_data
+from vpeval.anon.hook_input import WholeSet, copy_audio, environment, hook_data
 from vpeval.anon.hook_job import is_regular_file
 from vpeval.anon.hook_program import prepared_dir, split_options
 from vpeval.core import seeds
+from vpeval.core.places import ROOT
 from vpeval.core.processes import cpu_ticks, parent_death_hook
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import first_few

@@ -32,6 +32,7 @@ from vpeval.audio.io import audio_status
 from vpeval.core import seeds
 from vpeval.core.errors import InputError
 from vpeval.core.files import is_pipe, read_table, write_table, write_text
+from vpeval.core.places import ROOT
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import first_few
 from vpeval.jobs import batch
@@ -42,7 +43,7 @@ from vpeval.jobs.stamps import Fingerprint, content_digest, fingerprint
 log = logging.getLogger(__name__)
 TIMEOUT = 3600
 """Seconds without a new file after which a hook is ended."""
-_JOB = Path(__file__).resolve().parents[2] / "steps/jobs/anonymize.py"
+_JOB = ROOT / "steps/jobs/anonymize.py"
 _THREADS = 8
 _REGISTERED = re.compile(r"[0-9a-f]{64}(?: \d+){4} .+")
 

@@ -28,10 +28,11 @@ from functools import cache
 from importlib.util import source_from_cache
 from pathlib import Path
 
-from vpeval.anon.hook_input import ROOT, WHOLE_SET
+from vpeval.anon.hook_input import WHOLE_SET
 from vpeval.core import models
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
+from vpeval.core.places import ROOT
 from vpeval.core.publish import INDEX, MARKER, STAMP
 
 DEPENDS = "depends"

@@ -12,6 +12,7 @@ from pathlib import Path
 from vpeval.audio.io import audio_status, read_pipe_as_wave
 from vpeval.core import seeds
 from vpeval.core.files import is_pipe
+from vpeval.core.places import ROOT
 from vpeval.data.directory import DataDir
 
 SEEDS = "utt2seed"
@@ -21,8 +22,6 @@ TOOLKIT = "VPEVAL_ROOT"
 """Environment variables for hooks: the directories of the whole set, of what a hook learnt, and of the toolkit."""
 SET, ROLE = "VPEVAL_HOOK_SET_NAME", "VPEVAL_HOOK_ROLE"
 """Environment variables for hooks: the name of the set and its role (enroll, trial or train)."""
-ROOT = Path(__file__).resolve().parents[2]
-"""Where hooks are started."""
 _CHANGED = ("PATH", "PYTHONPATH", "LC_ALL", "PYTHONUTF8")
 _OUTSIDE = "VPEVAL_OUTSIDE_"
 """path.sh changes these variables, and keeps their values under names with this prefix."""

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from vpeval.anon.hook_files import dependencies, digest_of
-from vpeval.anon.hook_input import ROOT
 from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
+from vpeval.core.places import ROOT
 from vpeval.core.run_names import with_seed
 from vpeval.jobs import code
 from vpeval.jobs.stamps import content_digest, fingerprint

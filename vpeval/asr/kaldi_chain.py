@@ -26,14 +26,14 @@ from vpeval.asr.lm import BEGIN, END, UNKNOWN, NGram, Words
 from vpeval.asr.vosk import LARGE, SMALL
 from vpeval.core.errors import InputError
 from vpeval.core.files import atomic_path, write_text
+from vpeval.core.places import CONF
 from vpeval.core.publish import refuse_target, staged_directory
 
 Numbers = tuple[int, ...]
 log = logging.getLogger(__name__)
 
 MARK = "kaldi_chain"
-_ROOT = Path(__file__).resolve().parents[2]
-_MFCC = _ROOT / "conf/asr/kaldi/mfcc_hires.conf"
+_MFCC = CONF / "asr/kaldi/mfcc_hires.conf"
 _EXTRACTOR = ("final.ie", "final.dubm", "final.mat", "global_cmvn.stats", "online_cmvn.conf")
 # As the challenge decodes; utterances are never cut at pauses.
 _DECODING = """\

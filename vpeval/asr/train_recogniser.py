@@ -9,6 +9,7 @@ from pathlib import Path
 from vpeval.core.errors import InputError
 from vpeval.core.lazy import Deferred
 from vpeval.core.locks import locked
+from vpeval.core.places import ROOT
 from vpeval.core.publish import begin_work, end_work, publish, refuse_target
 from vpeval.data.layout import read_places
 from vpeval.jobs.dry_run import current_dry_run
@@ -18,7 +19,7 @@ from vpeval.jobs.stamps import STAMP, Fingerprint, fingerprint, is_current, why,
 from vpeval.jobs.steps import log_commands
 
 log = logging.getLogger(__name__)
-_JOB = Path(__file__).resolve().parents[2] / "steps/jobs/train_asr.py"
+_JOB = ROOT / "steps/jobs/train_asr.py"
 _TRAIN = Deferred("vpeval.asr.ctc_training", "train_on")
 
 

@@ -17,6 +17,7 @@ from vpeval.core.config import read_yaml
 from vpeval.core.errors import InputError
 from vpeval.core.lazy import Deferred
 from vpeval.core.locks import locked
+from vpeval.core.places import ROOT
 from vpeval.core.publish import begin_work, end_work, publish, refuse_target, work_of
 from vpeval.data.layout import read_places
 from vpeval.jobs.dry_run import current_dry_run
@@ -29,8 +30,7 @@ from vpeval.networks.encoders import has_weights
 from vpeval.networks.extraction import extract_embeddings
 
 log = logging.getLogger(__name__)
-_ROOT = Path(__file__).resolve().parents[2]
-_JOB = _ROOT / "steps/jobs/train_asv.py"
+_JOB = ROOT / "steps/jobs/train_asv.py"
 _BACKEND = Deferred("vpeval.asv.backend_training", "train_backend")
 _NETWORK = Deferred("vpeval.asv.train_network", "train_network")
 _TRAINERS = {
@@ -183,7 +183,7 @@ def _launch(training: Training, machine: Machine) -> None:
     command = [str(_JOB), "--num-threads", str(machine.threads), "--seed", str(training.seed)]
     command += [*(word for path in training.vectors for word in ("--vectors", str(path))), training.mode]
     if _processes(training, machine) > 1:
-        command = [str(_ROOT / "steps/jobs/torchrun.sh"), str(machine.processes), *command]
+        command = [str(ROOT / "steps/jobs/torchrun.sh"), str(machine.processes), *command]
     request = ["--num-nodes", str(machine.nodes)] if machine.nodes > 1 else []
     request += ["--gpu", str(machine.gpus)] if machine.gpus else []
     job_log = training.out.parent / "log" / f"train_{training.out.name}.log"

@@ -31,6 +31,7 @@ from typing import Any
 from vpeval.core.config import read_yaml
 from vpeval.core.errors import InputError
 from vpeval.core.locks import locked
+from vpeval.core.places import CONF, model_store
 
 FAILURES = (OSError, ValueError, HTTPException)
 """Errors of a download."""
@@ -144,7 +145,6 @@ def _show_progress(name: str, done: int, total: int) -> None:
 
 
 log = logging.getLogger(__name__)
-_ROOT = Path(__file__).resolve().parents[2]
 _BLOCK = 1 << 20
 
 
@@ -159,7 +159,7 @@ class Model:
     sources: tuple[Mapping[str, Any], ...]
 
 
-def read_models(path: Path = _ROOT / "conf/models.yaml") -> dict[str, Model]:
+def read_models(path: Path = CONF / "models.yaml") -> dict[str, Model]:
     """All models of a models.yaml."""
     try:
         return {
@@ -179,8 +179,8 @@ def find_model(name: str) -> Model:
 
 
 def store() -> Path:
-    """The directory that keeps the models: $VPEVAL_MODELS, else models/ of this clone."""
-    return Path(os.environ.get("VPEVAL_MODELS") or _ROOT / "models")
+    """The directory that keeps the models: $VPEVAL_MODELS, else models/ of the clone, or a cache of the user."""
+    return Path(os.environ.get("VPEVAL_MODELS") or model_store())
 
 
 def locate(model: Model) -> Path:

@@ -18,9 +18,9 @@ from vpeval.core.config import read_yaml
 from vpeval.core.errors import InputError
 from vpeval.core.files import file_sha256
 from vpeval.core.models import download, mismatch, require_space
+from vpeval.core.places import CONF
 
 log = logging.getLogger(__name__)
-_ROOT = Path(__file__).resolve().parents[2]
 _FIELDS = {"title", "urls", "checksum", "bytes", "unpacked", "into", "makes", "how"}
 
 
@@ -47,7 +47,7 @@ class Archive:
         return f"{self.name}.zip" if any(".zip" in url for url in self.urls) else f"{self.name}.tar.gz"
 
 
-def read_archives(path: Path = _ROOT / "conf/corpora.yaml") -> dict[str, Archive]:
+def read_archives(path: Path = CONF / "corpora.yaml") -> dict[str, Archive]:
     """All entries of a corpora.yaml."""
     try:
         archives = {}
@@ -60,7 +60,7 @@ def read_archives(path: Path = _ROOT / "conf/corpora.yaml") -> dict[str, Archive
     return archives
 
 
-def choose_archives(names: Sequence[str], path: Path = _ROOT / "conf/corpora.yaml") -> list[Archive]:
+def choose_archives(names: Sequence[str], path: Path = CONF / "corpora.yaml") -> list[Archive]:
     """The entries called `names`."""
     archives = read_archives(path)
     if unknown := [name for name in names if name not in archives]:

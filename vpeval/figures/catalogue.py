@@ -7,12 +7,14 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from vpeval.core.errors import InputError
+from vpeval.core.errors import InputError, refuse_unknown
 from vpeval.core.publish import claim
+from vpeval.editions.base import editions
 from vpeval.editions.headline import eer_of
 from vpeval.figures import (
     attacker_curves,
@@ -24,7 +26,7 @@ from vpeval.figures import (
     similarity_charts,
     speaker_charts,
 )
-from vpeval.figures.run_results import Results, of_sets
+from vpeval.figures.run_results import Results, load_results, of_sets
 from vpeval.records.metrics import describe
 from vpeval.records.names import set_title
 
@@ -474,6 +476,22 @@ def plots(results: Results) -> list[Plot]:
         sets = dict.fromkeys(entry.record.set for entry in results.select(plot.by_set) if entry.record.files)
         found += [plot.of_set(name) for name in sets] if sets and len(results.anonymised) > 1 else [plot]
     return found
+
+
+def draw_figures(
+    places: Sequence[str | PathLike[str]],
+    out: str | PathLike[str],
+    edition: str = "2020",
+    formats: Sequence[str] = drawing.FORMATS,
+) -> int:
+    """Draw all figures that run directories or tables have data for into directory `out`; returns how many.
+
+    `edition` is the challenge whose EER is shown.
+    """
+    refuse_unknown("edition", edition, editions())
+    for kind in formats:
+        refuse_unknown("format", kind, drawing.FORMATS)
+    return write_figures(load_results(list(map(Path, places))), Path(out), edition, formats)
 
 
 def write_figures(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from vpeval.asv.attackers import read_attacker
 from vpeval.asv.epochs import read_epochs
 from vpeval.core.errors import InputError
+from vpeval.core.places import CONF
 from vpeval.data.trials import read_scores, read_trials
 from vpeval.figures.drawing import Style, family_words, model_colour, model_rank, name_colour, system_styles
 from vpeval.measures.base import SpeakerValue, read_speaker_values
@@ -27,7 +28,6 @@ from vpeval.records.record import Record
 from vpeval.results.load import Source, read_all
 from vpeval.results.origins import is_average, mark, without_foreign_original
 
-ROOT = Path(__file__).resolve().parents[2]
 Floats = NDArray[np.float64]
 
 
@@ -191,7 +191,7 @@ def load_results(
     places: Sequence[Source | Path],
     data: Path = Path("data"),
     training: Mapping[str, Path] | None = None,
-    attackers: Path = ROOT / "conf/asv",
+    attackers: Path = CONF / "asv",
 ) -> Results:
     """Read run directories and all files that `vpeval.results.load` reads, each number once, and training logs by name.
 

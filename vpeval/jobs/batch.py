@@ -26,6 +26,7 @@ from vpeval.core.errors import InputError
 from vpeval.core.files import write_text
 from vpeval.core.lazy import Deferred
 from vpeval.core.locks import locked
+from vpeval.core.places import ROOT
 from vpeval.core.publish import begin_work, end_work, publish, refuse_overlap, refuse_target, work_of
 from vpeval.data.directory import DataDir
 from vpeval.data.layout import is_split, read_places
@@ -40,7 +41,7 @@ from vpeval.jobs.stamps import NOT_MADE, STAMP, Fingerprint, fingerprint, is_cur
 from vpeval.jobs.steps import log_commands
 
 log = logging.getLogger(__name__)
-_WORK = Path(__file__).resolve().parents[2] / "steps/jobs/work.py"
+_WORK = ROOT / "steps/jobs/work.py"
 
 
 @dataclass(frozen=True)

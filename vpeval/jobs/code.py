@@ -21,11 +21,11 @@ from types import ModuleType
 from typing import NamedTuple
 
 from vpeval.core.lazy import Deferred
+from vpeval.core.places import ROOT
 
 Maker = Callable[..., object] | ModuleType | Deferred | Path
 """What makes a result: a function, a class, a module, an object that is imported later, or a file of Python."""
 
-ROOT = Path(__file__).resolve().parents[2]
 _PACKAGE = "vpeval"
 _COMPUTING = {
     **{name: (name,) for name in ("numpy", "scipy", "torch", "torchaudio", "soundfile", "kaldiio", "onnxruntime")},

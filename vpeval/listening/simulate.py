@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vpeval.core.errors import InputError
+from vpeval.core.places import ROOT
 from vpeval.core.seeds import generator
 from vpeval.listening.answers import BOARD_SIZE, SCALE, TASKS, Answer, Floats, Ints, Value
 from vpeval.listening.design import DesignOptions, Page, draw_design
@@ -38,7 +39,6 @@ from vpeval.records.record import Record, write_records
 
 log = logging.getLogger(__name__)
 
-ROOT = Path(__file__).resolve().parents[2]
 MAX_LISTENERS = 3000
 _MIDDLE = 5.5
 _CORNERS = np.array([[0.2, 0.2], [0.8, 0.8], [0.2, 0.8], [0.8, 0.2], [0.5, 0.5], [0.5, 0.05], [0.05, 0.5], [0.95, 0.5]])

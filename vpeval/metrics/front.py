@@ -144,7 +144,8 @@ def distinctiveness(
         scores = np.asarray(given, np.float64)
         if scores.shape != (size, size) or not np.isfinite(scores).all():
             raise ValueError(f"the scores {condition} of {size} utterances must be {size} by {size} finite numbers")
-        pairs = PairScores(*np.indices(scores.shape).reshape(2, -1), scores.ravel())
+        first, second = np.indices(scores.shape).reshape(2, -1)
+        pairs = PairScores(first, second, scores.ravel())
         matrices[condition] = similarity_matrix(pairs, speaker, names.tolist(), condition)
     found = voice_similarity(matrices, resamples, seed)
     return {"_".join((one.metric, *map(str, one.params.values()))): one for one in found}

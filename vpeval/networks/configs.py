@@ -8,13 +8,13 @@ from typing import Any
 from vpeval.core.config import choose, read_yaml
 from vpeval.core.errors import InputError
 from vpeval.core.lazy import Deferred
+from vpeval.core.places import CONF, ROOT
 
 FOREIGN = "embeddings"
 """The key of a yaml whose vectors were made elsewhere."""
 SIMILARITY = "similarity"
-_ROOT = Path(__file__).resolve().parents[2]
 _PARTS = ("encoders", "attackers")
-_SHARED = {_ROOT, _ROOT / "conf/asv", *(_ROOT / "conf/asv" / part for part in _PARTS)}
+_SHARED = {ROOT, CONF / "asv", *(CONF / "asv" / part for part in _PARTS)}
 _ENCODERS = {
     "ecapa": Deferred("vpeval.networks.neural", "Ecapa"),
     "xvector": Deferred("vpeval.networks.neural", "XVector"),
@@ -74,10 +74,10 @@ def encoder_program(config: Path) -> Path | None:
     name = read_settings(config).get("encoder")
     if not isinstance(name, str) or not name.endswith(".py"):
         return None
-    for path in (config.parent / name, _ROOT / name):
+    for path in (config.parent / name, ROOT / name):
         if path.is_file():
             return path
-    raise InputError(f"'encoder': there is no {name}, relative to this file or to {_ROOT}", config)
+    raise InputError(f"'encoder': there is no {name}, relative to this file or to {ROOT}", config)
 
 
 def embeddings_directory(config: Path) -> Path | None:
@@ -86,11 +86,11 @@ def embeddings_directory(config: Path) -> Path | None:
         return None
     if unknown := [key for key in settings if key not in (FOREIGN, SIMILARITY)]:
         raise InputError(f"unknown key '{unknown[0]}'; there are {FOREIGN}, {SIMILARITY}", config)
-    for path in (config.parent / str(settings[FOREIGN]), _ROOT / str(settings[FOREIGN])):
+    for path in (config.parent / str(settings[FOREIGN]), ROOT / str(settings[FOREIGN])):
         if path.is_dir():
             return path
     raise InputError(
-        f"'{FOREIGN}': there is no directory {settings[FOREIGN]}, relative to this file or to {_ROOT}", config
+        f"'{FOREIGN}': there is no directory {settings[FOREIGN]}, relative to this file or to {ROOT}", config
     )
 
 

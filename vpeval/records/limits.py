@@ -10,8 +10,9 @@ from pathlib import Path
 
 from vpeval.core.config import check_section, read_config
 from vpeval.core.errors import InputError
+from vpeval.core.places import CONF
 
-FILE = Path(__file__).resolve().parents[2] / "conf/verdict.yaml"
+FILE = CONF / "verdict.yaml"
 _GRADES = 6
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import vpeval
 from vpeval.core.config import read_yaml
 from vpeval.core.models import Model, read_models
+from vpeval.core.places import ROOT
 from vpeval.editions.headline import eer_of
-from vpeval.figures.run_results import ROOT, Results
+from vpeval.figures.run_results import Results
 from vpeval.networks.configs import find_config
 from vpeval.records.limits import VerdictLimits
 from vpeval.records.metrics import describe

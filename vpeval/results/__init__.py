@@ -14,6 +14,7 @@ __all__, __getattr__, __dir__ = offer(
         "Record": "vpeval.records.record.Record",
         "compare": "vpeval.report.compare_systems.compare",
         "describe": "vpeval.records.metrics.describe",
+        "draw_figures": "vpeval.figures.catalogue.draw_figures",
         "key_numbers": "worst.key_numbers",
         "load_records": "load.load",
         "means": "overview.means",

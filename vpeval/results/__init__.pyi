@@ -1,3 +1,4 @@
+from vpeval.figures.catalogue import draw_figures
 from vpeval.records.metrics import METRICS, Metric, describe
 from vpeval.records.record import Record, read_records, write_records
 from vpeval.report.compare_systems import compare
@@ -15,6 +16,7 @@ __all__ = [
     "Record",
     "compare",
     "describe",
+    "draw_figures",
     "key_numbers",
     "load_records",
     "means",

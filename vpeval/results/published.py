@@ -22,6 +22,7 @@ from typing import Any
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
 from vpeval.core.files import read_lines
+from vpeval.core.places import CONF
 from vpeval.editions.base import edition_of, editions
 from vpeval.editions.headline import eer_of
 from vpeval.listening.ratings import ATTACKER as LISTENERS
@@ -45,7 +46,7 @@ from vpeval.records.names import (
 )
 from vpeval.records.record import Record, fault
 
-PUBLISHED_DIR = Path(__file__).resolve().parents[2] / "conf/published"
+PUBLISHED_DIR = CONF / "published"
 BASELINES = "edition:"
 """How a file of published baselines begins."""
 _OPTIONAL = {"attack", "recogniser", "lm"}

@@ -18,6 +18,7 @@ import torch
 from vpeval.core.arrays import Floats32
 from vpeval.core.config import read_config
 from vpeval.core.errors import InputError
+from vpeval.core.places import CONF
 from vpeval.embeddings.kaldi_stream import Malformed, find_home
 from vpeval.networks import compute
 from vpeval.networks.kaldi.components import Layer, make_layer
@@ -27,7 +28,7 @@ from vpeval.networks.kaldi.nnet3 import Nnet3, Node, read_nnet3
 
 log = logging.getLogger(__name__)
 INPUT, OUTPUT = "input", "output"
-_OPTIONS = Path(__file__).resolve().parents[3] / "conf/asv/kaldi"
+_OPTIONS = CONF / "asv/kaldi"
 
 
 @dataclass(frozen=True)

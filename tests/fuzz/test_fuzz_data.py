@@ -13,13 +13,17 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parents[1] / "local"))
 
 import toy_submission
-from mutations import changed, changed_lines, fuzzed, written
+from mutations import ODD_TEXT, changed, changed_lines, fuzzed, written
 
 from vpeval.core.errors import InputError
 from vpeval.data.directory import DataDir
 from vpeval.data.fix import fix
 from vpeval.data.validate import validate
 from vpeval.submission.check import check
+from vpeval.submission.demands import Organiser
+
+ROOT = Path(__file__).parents[2]
+MANIFEST = "mine/manifest.json"
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +75,29 @@ def pack(path, files):
             archive.addfile(member, io.BytesIO(content))
 
 
+def _move(data, files):
+    """Lose a member, or give it another name or the content of another one."""
+    name, other = (data.draw(st.sampled_from(sorted(files))) for _ in range(2))
+    action = data.draw(st.integers(0, 3))
+    if action == 0 and len(files) > 1:
+        del files[name]
+    elif action == 1:
+        files[name] = files[other]
+    elif action == 2:
+        parts = name.split("/")
+        parts[data.draw(st.integers(0, len(parts) - 1))] = data.draw(ODD_TEXT)
+        files[tarfile_name("/".join(parts))] = files.pop(name)
+    else:
+        part = data.draw(st.sampled_from(["ASR_fake", "ASV_weak", "UAR_x", "toy_dev_trialsnontarget_f", "results"]))
+        old = data.draw(st.sampled_from(["ASR_whisper_base", "ASV_ecapa", "toy_dev_trials_f", "scores"]))
+        files[name.replace(old, part)] = files[name]
+
+
+def tarfile_name(name):
+    """A name that Python's writer takes."""
+    return name.encode("utf-8", "replace").decode().replace("\0", "0")[:200] or "x"
+
+
 @fuzzed
 @given(st.data())
 def test_a_submission_is_judged_whatever_is_in_it(place, data):
@@ -82,7 +109,9 @@ def test_a_submission_is_judged_whatever_is_in_it(place, data):
         files[name] = data.draw(st.binary(max_size=60).map(lambda more: more + files[name][len(more) :]))
     else:
         files[name] = written(data.draw(changed_lines(files[name].decode())))
-    if not name.endswith(".json") and data.draw(st.booleans()):
+    for _ in range(data.draw(st.integers(0, 2))):
+        _move(data, files)
+    if MANIFEST in files and not name.endswith(".json") and data.draw(st.booleans()):
         toy_submission.sign(files)
     pack("f.tar", files)
     content = bytearray(Path("f.tar").read_bytes())
@@ -90,6 +119,7 @@ def test_a_submission_is_judged_whatever_is_in_it(place, data):
         where = data.draw(st.integers(0, len(content) - 1))
         content[where] ^= data.draw(st.integers(1, 255))
         Path("f.tar").write_bytes(content)
-    verdict = check("f.tar", toy_submission.ORIGINALS if data.draw(st.booleans()) else ())
+    organiser = Organiser(data.draw(st.sampled_from(["", "2020", "2024"])), ROOT / "egs")
+    verdict = check("f.tar", toy_submission.ORIGINALS if data.draw(st.booleans()) else (), organiser)
     assert all("\n" not in str(problem) for problem in verdict.problems)
     assert verdict.problems or verdict.unverified

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -17,8 +18,10 @@ from tests.e2e.conftest import Clone
 pytestmark = pytest.mark.e2e
 
 HERE = Path(__file__).parent / "kaldi"
-# What a job needs beyond PATH; with Kaldi's own queue.pl, `command qsub -v PATH,…` in conf/queue.conf.
-PASSED = "PATH,VPEVAL_PYTHON,VPEVAL_MODELS"
+# What a job needs beyond PATH; with Kaldi's own queue.pl, `command qsub -v PATH,…` in conf/queue.conf. Variables by which
+# a machine chooses how libraries compute, such as OPENBLAS_CORETYPE, must be those of the run to compare with.
+ARITHMETIC = [name for name in os.environ if re.match("(OPENBLAS|MKL|OMP|CT2)_", name)]
+PASSED = ["VPEVAL_PYTHON", "VPEVAL_MODELS", *ARITHMETIC]
 
 
 def equip(clone: Clone, cmd: str, variables: Mapping[str, str] | None = None) -> Clone:
@@ -32,7 +35,7 @@ def equip(clone: Clone, cmd: str, variables: Mapping[str, str] | None = None) ->
         tool.chmod(0o755)
     (clone.path / "cmd.sh").write_text(f'export cmd="{cmd}"\n')
     path = f"{tools}:{(variables or {}).get('PATH', os.environ['PATH'])}"
-    return replace(clone, environment={**(variables or {}), "PATH": path, "KALDI_PASSES": PASSED})
+    return replace(clone, environment={**(variables or {}), "PATH": path, "KALDI_PASSES": ",".join(["PATH", *PASSED])})
 
 
 def assert_same_results(clone: Clone, finished: Clone) -> None:
@@ -78,4 +81,4 @@ def passed(clone: Clone) -> dict[str, str]:
     """slurm.pl passes nothing but PATH: what else a job needs is set in path.sh."""
     settings = clone._settings()["env"]
     assert isinstance(settings, dict)
-    return {name: settings[name] for name in ("VPEVAL_PYTHON", "VPEVAL_MODELS")}
+    return {name: settings[name] for name in PASSED}

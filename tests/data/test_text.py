@@ -62,3 +62,5 @@ def test_texts_without_figures_are_not_touched() -> None:
 
 def test_huge_numbers_are_read_digit_by_digit() -> None:
     assert readings("1" * 20)[0] == ["one"] * 20
+    stuttered = "4.4.4" + "4" * 60  # as a recogniser writes that hears noise
+    assert compared_words("FOUR", stuttered, NORMALIZERS["vpc2020"])[1][-60:] == ["FOUR"] * 60

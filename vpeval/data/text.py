@@ -180,6 +180,8 @@ def _spelt(digits: str, andword: str) -> tuple[str, ...]:
 
 
 def _words(digits: str, andword: str = "") -> Words:
+    if len(digits) > _LARGEST:
+        return [word for digit in digits for word in _spelt(digit, andword)]
     return list(_spelt(digits, andword))
 
 

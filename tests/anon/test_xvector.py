@@ -8,9 +8,11 @@ import pytest
 import torch
 
 from vpeval.anon import vocoder
-from vpeval.anon.xvector import cpu, features
+from vpeval.anon.xvector import cpu, features, system
 from vpeval.anon.xvector.features import FRAME, Example
+from vpeval.core.errors import InputError
 
+HOOK = Path(__file__).resolve().parents[2] / "local/anon/xvector_pool"
 SIZE = cpu.Size(content=6, speaker=4, channels=16, blocks=2)
 
 
@@ -35,7 +37,7 @@ def examples(count: int = 8) -> list[Example]:
         envelope = np.repeat(content[:, :1], 2, axis=0) + level
         target = np.concatenate((np.tile(envelope, cpu.MELS), np.full((2 * frames, 4), 0.2)), axis=1)
         f0 = np.where(rng.random(2 * frames) < 0.5, 120.0, 0.0)
-        made.append(Example((content, content), f0, speaker, target.astype(np.float32)))
+        made.append(Example((content, content), f0, speaker, speaker, target.astype(np.float32)))
     return made
 
 
@@ -56,6 +58,34 @@ def test_whitened_content_has_mean_0_and_variance_1_and_forgets_offset_and_scale
     assert np.isfinite(features.whiten(np.ones((4, 3), np.float32))).all()
 
 
+def test_contours_are_two_rows_of_cepstra_per_frame_that_forget_microphone_and_mean_loudness() -> None:
+    rows = np.random.default_rng(0).standard_normal((10, 80))
+    contours = features.cepstral_contours(rows, 3)
+    assert contours.shape == (5, 6)
+    loudness = rows.sum(axis=1) / np.sqrt(80)
+    np.testing.assert_allclose(contours[:, [0, 3]].ravel(), loudness - loudness.mean(), atol=1e-6)
+    microphone = np.linspace(-2, 5, 80)
+    np.testing.assert_allclose(features.cepstral_contours(rows + microphone, 3), contours, atol=1e-5)
+    fine = np.cos(np.pi * 7 * (np.arange(80) + 0.5) / 80) * rows[:, :1]  # ripples of a shape that three leave out
+    np.testing.assert_allclose(features.cepstral_contours(rows + fine, 3), contours, atol=1e-5)
+    assert features.cepstral_contours(rows, 0).shape == (5, 0)
+
+
+@pytest.mark.parametrize("name", ["cpu", "words"])
+def test_a_shipped_profile_has_two_dimensions_for_each_contour(name: str) -> None:
+    profile = system.read_profile(HOOK / f"{name}.yaml")
+    assert profile.backend.size.content == 512 + 2 * profile.content.get("contours", 0)
+
+
+def test_a_size_that_does_not_fit_the_content_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Wide:
+        dimension = 520
+
+    monkeypatch.setattr(system, "load_content", lambda **settings: Wide())
+    with pytest.raises(InputError, match="content is 512, but the content features have 520 dimensions"):
+        system.read_profile(HOOK / "cpu.yaml").load_content()
+
+
 def test_pitch_features_are_log_f0_around_its_mean_and_voicing_twice_per_frame() -> None:
     f0 = np.array([100.0, 200.0, 0.0, 200.0])
     mean = np.log([100, 200, 200]).mean()
@@ -74,7 +104,7 @@ def test_a_disguise_keeps_the_time_scale() -> None:
     wave = np.linspace(0, 1, 100 * FRAME).astype(np.float32)
     for factor in (0.85, 1.0, 1.18):
         content = features.disguised_content(Clock(), wave, factor)
-        np.testing.assert_allclose(content[:, 0], features.whiten(wave[::FRAME, None])[:, 0], atol=0.05)
+        np.testing.assert_allclose(content[:, 0], wave[::FRAME], atol=0.015)
 
 
 def test_a_smooth_envelope_survives_the_mel_bands() -> None:
@@ -108,10 +138,21 @@ def test_the_acoustic_model_learns_content_and_speaker_and_comes_back_from_its_f
 
 
 def test_the_same_examples_and_seed_give_the_same_model() -> None:
-    backend = cpu.CpuBackend(SIZE, cpu.Training(steps=5, batch=4, frames=16))
+    backend = cpu.CpuBackend(SIZE, cpu.Training(steps=5, batch=4, frames=16, dropout=0.1, noise=0.3, mixing=1))
     one, other = (backend.train(examples()).model.state_dict() for _ in range(2))
     for name, weights in one.items():
         np.testing.assert_array_equal(weights, other[name])
+
+
+def test_dropout_and_noise_belong_to_training_only() -> None:
+    learnt = cpu.CpuBackend(SIZE, cpu.Training(steps=3, batch=4, frames=16, dropout=0.5, noise=1.0)).train(examples())
+    example = examples()[0]
+    length = len(example.contents[0]) * FRAME
+    one, other = (
+        learnt.synthesize(example.contents[0], example.f0, example.speaker, length, np.random.default_rng(0))
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("length", [1, 100, 5000])

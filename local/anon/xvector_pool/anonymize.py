@@ -18,6 +18,7 @@ from vpeval.anon.xvector import pool, system
 from vpeval.core.errors import InputError
 
 HERE = Path(__file__).resolve().parent
+PROFILES = ("cpu", "words", "full")
 
 
 def main() -> None:
@@ -36,7 +37,7 @@ def main() -> None:
 def parser(doc: str | None) -> hook.Parser:
     """The options of the hook, which are those of its preparation as well."""
     options = hook.Parser(doc)
-    options.add_argument("--profile", default="cpu", help="cpu, full, or a yaml like theirs (default: cpu)")
+    options.add_argument("--profile", default="cpu", help="cpu, words, full, or a yaml like theirs (default: cpu)")
     options.add_argument("--model-dir", type=Path, help="of what was learnt (exp/anon/xvector_pool/<profile>)")
     options.add_argument(
         "--proximity", choices=pool.PROXIMITIES, default="farthest", help="which of the pool (farthest)"
@@ -56,7 +57,7 @@ def parser(doc: str | None) -> hook.Parser:
 
 def profile_of(args: Namespace) -> tuple[system.Profile, Path]:
     """The profile, and where what is learnt with it is kept."""
-    path = HERE / f"{args.profile}.yaml" if args.profile in ("cpu", "full") else Path(args.profile)
+    path = HERE / f"{args.profile}.yaml" if args.profile in PROFILES else Path(args.profile)
     learnt = Path(os.environ.get(PREPARED) or HERE.parents[2] / "exp/anon" / HERE.name)
     return system.read_profile(path), args.model_dir or learnt / path.stem
 

@@ -41,11 +41,11 @@ class Size:
 class AcousticModel(nn.Module):
     """(batch, frames, content), (batch, frames, 4), (batch, speaker) → (batch, 2 · frames, 84)."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: Size, dropout: float = 0.0) -> None:
         super().__init__()
         self.size = size
         self.entrance = nn.Linear(size.content + 4, size.channels)
-        self.blocks = nn.ModuleList(_Block(size, dilation=2 ** (number % 3)) for number in range(size.blocks))
+        self.blocks = nn.ModuleList(_Block(size, 2 ** (number % 3), dropout) for number in range(size.blocks))
         self.exit = nn.Linear(size.channels, 2 * OUTPUTS)
         self.mean = nn.Buffer(torch.zeros(OUTPUTS))
         self.spread = nn.Buffer(torch.ones(OUTPUTS))
@@ -61,16 +61,17 @@ class AcousticModel(nn.Module):
 
 
 class _Block(nn.Module):
-    def __init__(self, size: Size, dilation: int) -> None:
+    def __init__(self, size: Size, dilation: int, dropout: float) -> None:
         super().__init__()
         self.convolution = nn.Conv1d(size.channels, size.channels, 5, padding=2 * dilation, dilation=dilation)
         self.normalization = nn.GroupNorm(1, size.channels)
         self.modulation = nn.Linear(size.speaker, 2 * size.channels)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, hidden: Tensor, speaker: Tensor) -> Tensor:
         scale, shift = self.modulation(speaker).unsqueeze(2).chunk(2, dim=1)
         inner = self.normalization(self.convolution(hidden)) * (1 + scale) + shift
-        return hidden + nn.functional.gelu(inner)
+        return hidden + self.dropout(nn.functional.gelu(inner))
 
 
 def to_target(speech: vocoder.Speech, frames: int) -> Floats32:
@@ -110,12 +111,20 @@ def _to_mel() -> Floats:
 
 @dataclass(frozen=True)
 class Training:
-    """How long and how to learn."""
+    """How long and how to learn.
+
+    A few dozen speakers are soon learnt by heart. Three settings work against that: dropout; noise added to the
+    content, whose variance is about 1; and mixing, how far from the speaker's mean vector to that of the utterance (0
+    to 1) the vector of an example may be.
+    """
 
     steps: int = 1000
     batch: int = 16
     frames: int = 100
     rate: float = 2e-3
+    dropout: float = 0.0
+    noise: float = 0.0
+    mixing: float = 0.0
     seed: int = 0
 
 
@@ -123,7 +132,7 @@ def train(examples: Sequence[Example], size: Size, training: Training) -> Acoust
     """Fit the acoustic model; the same examples and settings give the same model."""
     torch.manual_seed(training.seed)
     rng = np.random.default_rng(training.seed)
-    model = AcousticModel(size)
+    model = AcousticModel(size, training.dropout)
     everything = np.concatenate([example.target for example in examples])
     model.mean.copy_(torch.from_numpy(everything.mean(axis=0)))
     model.spread.copy_(torch.from_numpy(everything.std(axis=0) + 1e-3))
@@ -133,7 +142,7 @@ def train(examples: Sequence[Example], size: Size, training: Training) -> Acoust
     running = 0.0
     for step in range(1, training.steps + 1):
         chosen = rng.choice(len(examples), training.batch, p=lengths / lengths.sum())
-        loss = _loss(model, _batch([examples[number] for number in chosen], training.frames, rng))
+        loss = _loss(model, _batch([examples[number] for number in chosen], training, rng))
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
@@ -144,8 +153,9 @@ def train(examples: Sequence[Example], size: Size, training: Training) -> Acoust
     return model.eval()
 
 
-def _batch(examples: Sequence[Example], frames: int, rng: np.random.Generator) -> tuple[Tensor, ...]:
+def _batch(examples: Sequence[Example], training: Training, rng: np.random.Generator) -> tuple[Tensor, ...]:
     """Crops of one length, padded with zeros where an utterance is shorter; the mask says where it is not."""
+    frames = training.frames
     shape = (len(examples), frames)
     content = np.zeros((*shape, examples[0].contents[0].shape[1]), np.float32)
     pitch = np.zeros((*shape, 4), np.float32)
@@ -160,8 +170,18 @@ def _batch(examples: Sequence[Example], frames: int, rng: np.random.Generator) -
         pitch[row, :count] = pitch_features(example.f0)[here]
         target[row, : 2 * count] = example.target[2 * start : 2 * (start + count)]
         mask[row, : 2 * count] = 1
+    if training.noise:
+        content += training.noise * rng.standard_normal(content.shape, np.float32)
     speaker = np.stack([example.speaker for example in examples])
+    if training.mixing:
+        speaker = np.stack([_voice(example, training.mixing * rng.random()) for example in examples])
     return tuple(map(torch.from_numpy, (content, pitch, speaker, target, mask)))
+
+
+def _voice(example: Example, share: float) -> Floats32:
+    """A vector between the mean of the speaker and that of the utterance."""
+    mixed = (1 - share) * example.speaker + share * example.vector
+    return (mixed / np.linalg.norm(mixed)).astype(np.float32)
 
 
 def _loss(model: AcousticModel, batch: tuple[Tensor, ...]) -> Tensor:

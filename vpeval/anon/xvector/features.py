@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from scipy.fft import dct
 
 from vpeval.audio.f0 import track_pyin
 from vpeval.core import models
@@ -26,12 +27,14 @@ _WHISPER_FRAMES = 1500
 class Example:
     """An utterance to learn synthesis from.
 
-    Its content in several disguises, F0 (two values per frame), the speaker's vector, and the target of a back end.
+    Its content in several disguises, F0 (two values per frame), the mean vector of the speaker and that of this
+    utterance, and the target of a back end.
     """
 
     contents: tuple[Floats32, ...]
     f0: Floats
     speaker: Floats32
+    vector: Floats32
     target: Floats32
 
 
@@ -47,8 +50,20 @@ class Synthesizer(Protocol):
         """Write what is needed to load it again."""
 
 
+class Dimensions(Protocol):
+    """What content must know of the size of a synthesizer."""
+
+    @property
+    def content(self) -> int:
+        """Dimensions of the content features."""
+
+
 class Backend(Protocol):
     """A kind of synthesizer: what it learns from, how it learns, and how it is loaded."""
+
+    @property
+    def size(self) -> Dimensions:
+        """Dimensions of the networks."""
 
     def target(self, wave: np.ndarray, f0: Floats) -> Floats32:
         """What the synthesizer shall learn to make of an utterance."""
@@ -66,31 +81,39 @@ class Content(Protocol):
     dimension: int
 
     def __call__(self, wave: np.ndarray) -> Floats32:
-        """Frames x dimension of mono 16 kHz samples, a row for every 20 ms."""
+        """Frames x dimension of mono 16 kHz samples, a row for every 20 ms, without what is constant in them."""
 
 
 class WhisperContent:
-    """Output of a Whisper encoder, in CTranslate2."""
+    """Output of a Whisper encoder, in CTranslate2, and contours of the spectrum that the encoder sees.
 
-    def __init__(self, model: str) -> None:
+    The output tells words, but not when exactly a sound begins and how loud it is. The first cepstral coefficients of
+    the spectrum do, every 10 ms: loudness, slope, and little more of its shape. Their mean over the utterance is that
+    of voice and microphone and is taken away. The fewer `contours`, the less they tell of the voice; 0 leaves them out.
+    """
+
+    def __init__(self, model: str, contours: int = 0) -> None:
         from faster_whisper import WhisperModel
 
         directory = models.locate(models.find_model(model))
         self.whisper = WhisperModel(str(directory), device="cpu", compute_type="int8", cpu_threads=1)
-        self.dimension = 512
+        self.contours = contours
+        self.dimension = 512 + 2 * contours
 
     def __call__(self, wave: np.ndarray) -> Floats32:
         """In chunks when the speech is longer than Whisper's window."""
         chunk = (_WHISPER_FRAMES - _MARGIN) * FRAME
         parts = [self._encode(wave[start : start + chunk]) for start in range(0, max(1, len(wave)), chunk)]
-        return np.concatenate(parts)
+        encoded, spectrum = (np.concatenate(rows) for rows in zip(*parts, strict=True))
+        return np.concatenate((whiten(encoded), cepstral_contours(spectrum, self.contours)), axis=1)
 
-    def _encode(self, wave: np.ndarray) -> Floats32:
+    def _encode(self, wave: np.ndarray) -> tuple[Floats32, Floats32]:
+        """The encoder's output, and the two rows of its log spectrum to every row of that."""
         frames = frame_count(len(wave))
         padded = np.pad(wave, (0, (frames + _MARGIN) * FRAME - len(wave))).astype(np.float32)
         spectrum = self.whisper.feature_extractor(padded, padding=0)[:, : 2 * (frames + _MARGIN)]
         encoded: Floats32 = np.array(self.whisper.encode(spectrum))[0, :frames]
-        return encoded
+        return encoded, spectrum.T[: 2 * frames]
 
 
 class SslContent:
@@ -114,10 +137,17 @@ class SslContent:
         """The layer's output, brought to one row for every 20 ms of the wave."""
         batch = torch.from_numpy(np.asarray(wave, np.float32))[None].to(self.device)
         hidden, _ = self.network.extract_features(batch, num_layers=self.layer)
-        return fit_length(hidden[-1][0].cpu().numpy(), frame_count(len(wave)))
+        return whiten(fit_length(hidden[-1][0].cpu().numpy(), frame_count(len(wave))))
 
 
 _CONTENTS: dict[str, Callable[..., Content]] = {"whisper": WhisperContent, "ssl": SslContent}
+
+
+def cepstral_contours(spectrum: AnyFloats, count: int) -> Floats32:
+    """The first `count` cepstral coefficients of a log spectrum without their means; two rows make one of a frame."""
+    coefficients = dct(spectrum, axis=1, norm="ortho")[:, :count]
+    coefficients -= coefficients.mean(axis=0)
+    return coefficients.reshape(len(spectrum) // 2, 2 * count).astype(np.float32)
 
 
 def load_content(kind: str, **settings: Any) -> Content:
@@ -148,14 +178,14 @@ def whiten(content: Floats32) -> Floats32:
 
 
 def disguised_content(encoder: Content, wave: np.ndarray, factor: float) -> Floats32:
-    """Whitened content of the speech played `factor` times as fast, on the time scale of the original.
+    """Content of the speech played `factor` times as fast, on the time scale of the original.
 
     Another vocal tract and pitch with the same words: training on several of these teaches the synthesis to take the
     voice from the speaker vector.
     """
     places = np.arange(0, len(wave) - 1, factor)
     played = wave if factor == 1 else np.interp(places, np.arange(len(wave)), wave).astype(np.float32)
-    return fit_length(whiten(encoder(played)), frame_count(len(wave)))
+    return fit_length(encoder(played), frame_count(len(wave)))
 
 
 def pitch(wave: np.ndarray) -> Floats:

@@ -47,6 +47,17 @@ class Profile:
     disguises: tuple[float, ...]
     backend: Backend
 
+    def load_content(self) -> Content:
+        """The content encoder, which must fit the synthesis."""
+        encoder = load_content(**self.content)
+        if encoder.dimension != self.backend.size.content:
+            raise InputError(
+                f"size: content is {self.backend.size.content}, but the content features have {encoder.dimension} "
+                "dimensions",
+                self.path,
+            )
+        return encoder
+
 
 def read_profile(path: Path) -> Profile:
     """Read and check a profile."""
@@ -76,7 +87,7 @@ class _Extractor:
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.encoder: Encoder = load_encoder(profile.encoder)
-        self.content: Content = load_content(**profile.content)
+        self.content = profile.load_content()
 
     def __call__(self, wav: str, out: Path) -> None:
         """Write the features of a training utterance, unless they are there."""
@@ -131,7 +142,8 @@ def read_examples(data: DataDir, features: Path) -> list[Example]:
         speaker = mean_vector([item["vector"] for item in found]).astype(np.float32)
         for item in found:
             contents = tuple(item["contents"].astype(np.float32))
-            examples.append(Example(contents, item["f0"], speaker, item["target"]))
+            vector = mean_vector([item["vector"]]).astype(np.float32)
+            examples.append(Example(contents, item["f0"], speaker, vector, item["target"]))
     return examples
 
 
@@ -171,7 +183,7 @@ class System:
             )
         self.affinity = pool.cosine if affinity == "cosine" else pool.plda_affinity(plda.Plda(**_load(prepared / PLDA)))
         self.encoder = load_encoder(profile.encoder)
-        self.content = load_content(**profile.content)
+        self.content = profile.load_content()
         self.synthesizer = profile.backend.load(prepared / WEIGHTS)
         self._chosen: dict[tuple[str, int], pool.PseudoSpeaker] = {}
 

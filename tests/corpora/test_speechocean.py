@@ -21,11 +21,12 @@ AT_HAND = ROOT.parent / "shared/data/speechocean40"
 
 
 def readers(ages: list[int], first: int, utts: int = 7) -> list[replicas.Reader]:
-    """Women and men in turn; the samples of an utterance are its number."""
+    """Women and men in turn, who make noise."""
+    noise = 0.1 * np.random.default_rng(first).standard_normal(8000 + utts)
     found = []
     for place, age in enumerate(ages):
         spk = f"{first + place:04d}"
-        said = {f"{int(spk):05d}{n:04d}": (np.full(8000 + n, 0.01 * (n + 1)), f"it's number {n}") for n in range(utts)}
+        said = {f"{int(spk):05d}{n:04d}": (noise[: 8000 + n], f"it's number {n}") for n in range(utts)}
         found.append(replicas.Reader(spk, "fm"[place % 2], age, said))
     return found
 

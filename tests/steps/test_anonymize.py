@@ -71,6 +71,9 @@ class Place:
 
     def hook(self, line: str = "pass") -> None:
         (self.root / "hook").write_text(HOOK % line)
+        (self.root / "depends").write_text(  # what else the test has next to the hook
+            "".join(f"!{name}\n" for name in ("diary", "killed", "launcher", "audio/*", "log/*", "set*", ".set*"))
+        )
         (self.root / "hook").chmod(0o755)
 
     def command(self, *options: str) -> list[str]:

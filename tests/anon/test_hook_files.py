@@ -223,7 +223,7 @@ def test_files_that_a_hook_opened_anywhere_count(
     make(home)
     os.utime(home.parent / "shared" / file, (1e9, 1e9))
     anonymiser, out = anonymise(home, data)
-    assert hook_files.read_record(out) == [home.parent / "shared" / file]
+    assert home.parent / "shared" / file in hook_files.read_record(out)
     assert why(anonymiser, data, out) == ""
     put(home.parent / "shared" / file, "def apply(wave):\n    return 0.2 * wave\n")
     assert why(anonymiser, data, out) == f"changed: input {home.parent}/shared/{file}"

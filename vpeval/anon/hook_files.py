@@ -31,9 +31,9 @@ from pathlib import Path
 from vpeval.anon.hook_input import WHOLE_SET
 from vpeval.core import models
 from vpeval.core.errors import InputError
-from vpeval.core.files import write_text
+from vpeval.core.files import is_marked, write_text
 from vpeval.core.places import ROOT
-from vpeval.core.publish import INDEX, MARKER, STAMP
+from vpeval.core.publish import BEGUN, INDEX, MARKER, STAMP, work_of
 
 DEPENDS = "depends"
 OPENED = "VPEVAL_HOOK_OPENED"
@@ -44,6 +44,9 @@ _MOST_FILES = 10_000
 _PASSING = {"__pycache__", ".git", ".hg", ".svn", "node_modules", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache"}
 _LEFTOVERS = (".log", ".pyc", ".tmp", ".swp", "~", ".nbi", ".nbc", ".DS_Store")
 _OURS = {MARKER, STAMP, INDEX}
+_BESIDE = (".lock", ".originals")
+"""Ends of the hidden files that this toolkit keeps next to a set."""
+_UNFINISHED = work_of(Path("any")).suffix
 _CODE_SUFFIXES = {".py", ".sh", ".pl", ".yaml", ".yml", ".conf", ".json"}
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
 _SYSTEM = ("/proc/", "/sys/", "/dev/", "/run/", "/usr/", "/lib", "/bin/", "/sbin/", "/etc/", "/var/cache/")
@@ -120,7 +123,8 @@ def _files_below(start: Path, home: Path, excluded: Iterable[str]) -> Iterator[P
         directories[:] = sorted(name for name in directories if name not in _PASSING and not _is_ours(here / name))
         for name in sorted(names):
             path = here / name
-            if name in _OURS or name.endswith(_LEFTOVERS) or not path.is_file() or _matches(path, home, excluded):
+            passing = name in _OURS or name.endswith(_LEFTOVERS) or (name[0] == "." and name.endswith(_BESIDE))
+            if passing or not path.is_file() or _matches(path, home, excluded):
                 continue
             count += 1
             if count > _MOST_FILES:
@@ -133,8 +137,10 @@ def _files_below(start: Path, home: Path, excluded: Iterable[str]) -> Iterator[P
 
 
 def _is_ours(directory: Path) -> bool:
-    """Whether this toolkit made a directory, or lies in it."""
-    return (directory / MARKER).exists() or (directory / STAMP).exists() or ROOT.is_relative_to(directory.resolve())
+    """Whether this toolkit made a directory, has unfinished results there, or lies in it."""
+    unfinished = directory.name.startswith(".") and directory.suffix == _UNFINISHED and is_marked(directory, BEGUN)
+    made = (directory / MARKER).exists() or (directory / STAMP).exists()
+    return unfinished or made or ROOT.is_relative_to(directory.resolve())
 
 
 def _matches(path: Path, home: Path, patterns: Iterable[str]) -> bool:

@@ -26,7 +26,7 @@ def tree(tmp_path_factory):
     make_toy(root, ("dev",))
     for name in ("vpeval", "local", "utils", "tests/metrics"):
         shutil.copytree(ROOT / name, root / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("path.sh", "docs/metrics.md", "pyproject.toml"):
+    for name in ("path.sh", "run.sh", "docs/metrics.md", "pyproject.toml"):
         (root / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, root / name)
     ours = ("VPEVAL_READY", "PYTHONPATH")

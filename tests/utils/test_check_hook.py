@@ -157,7 +157,7 @@ def test_a_pass_through_is_no_anonymiser_even_if_it_changes_the_level(judge) -> 
 
 def test_silence_is_refused(judge) -> None:
     messages = failures(judge(then="samples = array.array('h', bytes(2 * len(samples)))"))
-    assert messages == {"audio": "a-1.wav: is silent although its source is not; fix the anonymiser"}
+    assert messages == {"audio": "a-1.wav: is silent, or a constant, although its source is not; fix the anonymiser"}
 
 
 def test_clipping_and_durations_that_change_by_half_are_warned_of(judge) -> None:

@@ -41,4 +41,5 @@ def main() -> None:
         list(pool.map(run, range(int(first), int(last) + 1)))
 
 
-main()
+if __name__ == "__main__":
+    main()

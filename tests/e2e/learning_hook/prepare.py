@@ -5,7 +5,9 @@ Usage: tests/e2e/learning_hook/prepare.py --nj N --seed N <train-dirs> <pool-dir
 """
 
 import argparse
+import io
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +30,13 @@ def main() -> None:
         return
     names = [name for side in parser.parse_args().sets for name in side.split(",") if name]
     spectra = [mean_spectrum(read_audio(entry)) for name in names for entry in DataDir.load(name).wav.values()]
-    with atomic_path(target) as temporary, open(temporary, "wb") as file:
-        np.save(file, np.array(spectra))
+    content = io.BytesIO()
+    np.save(content, np.array(spectra))
+    try:
+        with atomic_path(target) as temporary:
+            Path(temporary).write_bytes(content.getvalue())
+    except OSError as error:
+        sys.exit(f"prepare.py: {error}")
 
 
 def mean_spectrum(wave: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ Systems are places of a figure (on the x axis, or panels). Where points are syst
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -335,7 +336,9 @@ def save(figure: Figure, directory: Path, name: str, formats: Iterable[str] = FO
         for kind in formats:
             path = directory / f"{name}.{kind}"
             options: dict[str, Any] = {"dpi": 160, "facecolor": PAPER} if kind == "png" else {}
+            drawn = io.BytesIO()  # of a full disk, matplotlib's PDF writer says something else
+            figure.savefig(drawn, format=kind, metadata=metadata[kind], **options)
             with atomic_path(path) as temporary:
-                figure.savefig(temporary, format=kind, metadata=metadata[kind], **options)
+                temporary.write_bytes(drawn.getvalue())
             paths.append(path)
     return paths

@@ -230,7 +230,7 @@ FAULTS = (
     Fault("node killed", kill_node, "was lost with its node"),
     Fault("slurmd killed, its tasks go on", kill_slurmd, "was lost with its node"),
     Fault("node drained", drain),
-    Fault("one task cancelled", cancel_one, "was cancelled; submitted again", short=True),
+    Fault("one task cancelled", cancel_one, "was cancelled", short=True),
     Fault("all tasks cancelled", cancel_all, "was cancelled, and no other is left"),
     Fault("controller restarted", restart_controller, "does not answer"),
     Fault("controller restarted without its state", forget_jobs, "is not known to Slurm any more", short=True),

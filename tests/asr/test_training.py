@@ -49,7 +49,12 @@ def work(tmp_path_factory):
     utts.sort()
     # Until the flag is there, reading the third utterance kills the job that reads it. The pipes name neither the flag
     # nor the audio, which would be inputs, and come and go here.
-    (work / "read.sh").write_text(f'[ "$1" != {utts[2]} ] || [ -e {work}/flag ] || kill -9 "$2"\ncat "{work}/$1.wav"\n')
+    # It is read ahead, and so waits until the results of the first two are there.
+    (work / "read.sh").write_text(
+        f'if [ "$1" = {utts[2]} ] && [ ! -e {work}/flag ]; then\n'
+        f'  until [ "$(ls {work}/out/.data.work/parts | wc -l)" -ge 2 ]; do sleep 0.05; done\n'
+        f'  kill -9 "$2"\nfi\ncat "{work}/$1.wav"\n'
+    )
     (data / "wav.scp").write_text("".join(f"{utt} bash {work}/read.sh {utt} $PPID |\n" for utt in utts))
     for name, values in {"utt2spk": [u[:2] for u in utts], "text": ["GOOD DAY", "DAY", "GOOD", "A DAY", "BAD"]}.items():
         (data / name).write_text("".join(f"{u} {v}\n" for u, v in zip(utts, values, strict=True)))
